@@ -19,24 +19,24 @@ import (
 func warnExposed(c *settings.Config) fault.Found {
 	var errs fault.Found
 	errs.If(!loopback(c.Listen) && c.TLS.Certificate.IsZero() && len(c.Balancers.Addresses) == 0 && len(c.Envoy.XDS.Groups) == 0, "listen",
-		"accepts unencrypted connections from other hosts: callers' keys can be read in transit; set tls, or balancers.addresses if a balancer terminates TLS")
+		"accepts unencrypted connections from other hosts, so callers' keys can be read in transit; set tls, or balancers.addresses if a load balancer terminates TLS")
 	guarded := !c.Admin.Token.IsZero() || len(c.Admin.Admins)+len(c.Admin.Issuers) > 0
 	errs.If(!loopback(c.Admin.Listen) && guarded && c.Admin.TLS.Certificate.IsZero(), "admin.listen",
-		"accepts unencrypted connections from other hosts: admin tokens can be read in transit; set admin.tls")
-	errs.If(clear(c.PublicURL), "public_url", "uses http: callers' keys are sent unencrypted; use https")
+		"accepts unencrypted connections from other hosts, so admin tokens can be read in transit; set admin.tls")
+	errs.If(clear(c.PublicURL), "public_url", "uses http, so callers' keys are sent unencrypted; use https")
 	for path, o := range map[string]settings.Receiver{"telemetry.otlp": c.Telemetry.OTLP.Receiver, "audit.otlp": c.Audit.OTLP} {
 		errs.If(clear(o.Endpoint) && len(o.Headers) > 0, path+".endpoint",
-			"uses http to another host: the export headers are sent unencrypted; use https")
+			"uses http to another host, so the export headers are sent unencrypted; use https")
 	}
 	if s := c.Decisions.Service; s != nil {
 		errs.If(clear(s.URL) && s.TokenFile.IsZero(), "decisions.service.url",
-			"uses http to another host: decisions, which contain requests, are sent unencrypted; use https")
+			"uses http to another host, so decisions, which contain requests, are sent unencrypted; use https")
 	}
 	for i, caller := range c.Issuers {
 		for j, a := range caller.Audiences {
 			for _, admin := range c.Admin.Issuers {
 				errs.If(admin.URL == caller.URL && slices.Contains(admin.Audiences, a), fault.Index(fault.Index("issuers", i)+".audiences", j),
-					"%q is also an audience of admin.issuers: callers' tokens are accepted from admins; use another client for admins", a)
+					"%q is also an audience of admin.issuers, so callers' tokens are accepted as admin tokens; use a separate client for admins", a)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func warnShared(c *settings.Config) error {
 		if value == "" {
 			continue
 		}
-		errs.If(taken, n.path, "has the same value as %s: anyone who knows one knows both; use different secrets", other)
+		errs.If(taken, n.path, "has the same value as %s, so anyone who knows one secret knows both; use different secrets", other)
 		if !taken {
 			first[value] = n.path
 		}
@@ -132,7 +132,7 @@ func certificatesOf(section any, now time.Time) error {
 func outOfTime(cert *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(cert.NotAfter):
-		return fmt.Errorf("certificate of %q expired at %s: replace it", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Errorf("certificate of %q expired at %s; replace the certificate", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(cert.NotBefore):
 		return fmt.Errorf("certificate of %q is not valid before %s", cert.Subject.CommonName, cert.NotBefore.UTC().Format(time.RFC3339))
 	}

@@ -81,9 +81,9 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	return data, err
 }
 
-// keep copies the entry of a file from the previous inputs if its size, modification time and identity are unchanged. It reports whether it
+// reuse copies the entry of a file from the previous inputs if its size, modification time and identity are unchanged. It reports whether it
 // did.
-func (in *Inputs) keep(name string, before *Inputs) bool {
+func (in *Inputs) reuse(name string, before *Inputs) bool {
 	r, known := before.known[name]
 	if !known {
 		return false
@@ -119,8 +119,8 @@ func (in *Inputs) directory(path string) {
 // time with different content.
 const tick = 2 * time.Second
 
-// look returns the current state of the same inputs. It does not read files whose size, modification time and identity are unchanged.
-func (in Inputs) look() Inputs {
+// current returns the current state of the same inputs. It does not read files whose size, modification time and identity are unchanged.
+func (in Inputs) current() Inputs {
 	now := Inputs{skip: in.skip, patterns: in.patterns}
 	for path := range in.seen {
 		stat, err := files.Stat(path)

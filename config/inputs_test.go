@@ -28,16 +28,16 @@ func TestLookReadsWhatChanged(t *testing.T) {
 	if _, err := in.read(files.UnrestrictedPath(path), func() ([]byte, error) { return files.Read(path, 100) }, newAllowance(100)); err != nil {
 		t.Fatal(err)
 	}
-	first := in.look()
+	first := in.current()
 	write("two", old)
-	if !first.look().equal(in) {
+	if !first.current().equal(in) {
 		t.Error("a file with the size, time and identity that it had is read again")
 	}
-	if !in.look().equal(in) {
+	if !in.current().equal(in) {
 		t.Error("a file that was read when it was loaded is read again by the first look")
 	}
 	write("two", old.Add(time.Minute))
-	second := first.look()
+	second := first.current()
 	if second.equal(in) {
 		t.Error("another time is not seen")
 	}
@@ -51,13 +51,13 @@ func TestLookReadsWhatChanged(t *testing.T) {
 	if err := os.Rename(next, path); err != nil {
 		t.Fatal(err)
 	}
-	if first.look().equal(in) {
+	if first.current().equal(in) {
 		t.Error("another file of the same size and time is not seen")
 	}
 	write("now", time.Now())
-	recent := in.look()
+	recent := in.current()
 	write("not", time.Now())
-	if recent.look().equal(recent) {
+	if recent.current().equal(recent) {
 		t.Error("a file that was written a moment ago is taken for read")
 	}
 }

@@ -50,7 +50,7 @@ func TestFaultsOfKeyFilesHaveTheirPlace(t *testing.T) {
 	faults, _ := errors.AsType[strictyaml.Errors](err)
 	file := strings.TrimSuffix(path, "tollgate.yaml") + "keys.yaml"
 	want := []string{
-		file + `:1:1: orgs[0].keys[1].team: organisation "acme" has no team "nobody"`,
+		file + `:1:1: orgs[0].keys[1].team: team "nobody" is not defined in organisation "acme"`,
 		file + `:2:1: orgs[0].keys[2].id: key "first" is already defined`,
 		file + `:3:1: orgs[0].keys[3]: must set either sha256 or digests`,
 		file + `:4:1: orgs[0].keys[4].digests[0].not_after: must be later than not_before`,

@@ -43,7 +43,7 @@ type Sources struct {
 	Previous *Loaded
 }
 
-// Checker checks a configuration with the engines of the gateway. The paths in its errors are those of the configuration file.
+// Checker checks a configuration with the engines of the gateway. The paths in its errors are paths of the configuration file.
 type Checker interface {
 	// Faults returns all errors of c.
 	Faults(c *settings.Config) error
@@ -58,7 +58,7 @@ type Loaded struct {
 	// Inputs lists the files and directories that were read.
 	Inputs     Inputs
 	positions  *strictyaml.Positions
-	judge      Checker
+	checker    Checker
 	files      orgFiles
 	main       digest                // digest of the main file
 	refused    map[string]string     // faults of rejected organisation files, by path
@@ -75,7 +75,7 @@ type Loaded struct {
 func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
-		return parse(l.name, l.data, l.from, l.judge, l.Inputs, refused)
+		return parse(l.name, l.data, l.from, l.checker, l.Inputs, refused)
 	}
 	return nil, l.Locate(err)
 }
@@ -120,27 +120,27 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path. If check is nil, only the settings themselves are checked, without the engines of the gateway.
-func Load(path string, src Sources, judge Checker) (*Loaded, error) {
+// Load reads the file at path. If checker is nil, only the settings themselves are checked, without the engines of the gateway.
+func Load(path string, src Sources, checker Checker) (*Loaded, error) {
 	var in Inputs
 	file := files.UnrestrictedPath(path)
 	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, newAllowance(maxRead))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return parse(path, data, src, judge, in, nil)
+	return parse(path, data, src, checker, in, nil)
 }
 
 // Parse reads a configuration from memory. name appears in faults, and relative paths are resolved against its directory. The error joins
 // all faults found.
-func Parse(name string, data []byte, src Sources, judge Checker) (*Loaded, error) {
-	return parse(name, data, src, judge, Inputs{}, nil)
+func Parse(name string, data []byte, src Sources, checker Checker) (*Loaded, error) {
+	return parse(name, data, src, checker, Inputs{}, nil)
 }
 
 // parse implements Parse. in holds the inputs read so far, and refused the organisation files to leave out.
-func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refused map[string]string) (*Loaded, error) {
+func parse(name string, data []byte, src Sources, checker Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
-		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance),
+		Config: settings.Default(), Inputs: in, checker: checker, refused: refused, allowances: make(map[string]*allowance),
 		name: name, data: data, from: src,
 	}
 	if src.Previous != nil {
@@ -175,7 +175,7 @@ func (l *Loaded) read() error {
 	hint(form)
 	later := errors.Join(unread, beyond, missing, l.resolve())
 	l.complete(dir)
-	l.keepOrgs()
+	l.restoreOrgs()
 	l.Config.AssignIssued()
 	l.Config.LegacySettings = l.legacySettings()
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
@@ -191,13 +191,13 @@ func (l *Loaded) read() error {
 	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, l.from.DemoKeys), l.Config.Validate())
-	if l.judge != nil {
-		later = errors.Join(later, l.judge.Faults(&l.Config))
+	if l.checker != nil {
+		later = errors.Join(later, l.checker.Faults(&l.Config))
 	}
 	if form != nil || later != nil {
 		return l.merge(form, later)
 	}
-	l.noteOrgs()
+	l.storeOrgs()
 	return nil
 }
 

@@ -39,15 +39,15 @@ type orgPart struct {
 	places  []settings.Destination
 }
 
-// stays reports whether the section of a file can be reused from the previous configuration.
-func (l *Loaded) stays(p *orgPart, f *orgFile) bool {
+// isReusable reports whether the section of a file can be reused from the previous configuration.
+func (l *Loaded) isReusable(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
 		!slices.ContainsFunc(p.places, func(s settings.Destination) bool { return s.Check() != nil }) &&
 		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
 }
 
-// noteOrgs stores the sections of files for the next configuration.
-func (l *Loaded) noteOrgs() {
+// storeOrgs stores the sections of files for the next configuration.
+func (l *Loaded) storeOrgs() {
 	for i := range l.Config.Orgs {
 		o := &l.Config.Orgs[i]
 		part := l.files[o.File]
@@ -75,7 +75,7 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	}
 	dir = filepath.Dir(pattern)
 	if strings.ContainsAny(dir, "*?[\\") {
-		return nil, fault.Errorf("orgs_files", "must not have a pattern in the directory, got %s", dir)
+		return nil, fault.Errorf("orgs_files", "must not contain a pattern in the directory, got %s", dir)
 	}
 	names, err := files.WithTimeout("open", dir, func() ([]string, error) {
 		if _, err := os.ReadDir(dir); err != nil {
@@ -105,15 +105,15 @@ func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	}
 	if before := l.from.Previous; before != nil && !l.from.Reread {
 		part := before.files[name]
-		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
+		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.reuse(name, &before.Inputs) {
 			return part.data, nil
 		}
 	}
 	return l.readFor(&settings.Org{File: name}, files.ConfinedPath(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
-// includeOrgs adds the organisations of files to those of the main file. Unchanged files come first, so that if two files define an entry
-// that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
+// includeOrgs adds the organisations of files to the organisations of the main file. Unchanged files come first, so that if two files
+// define an entry that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
 func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
 	if l.from.Previous != nil {
@@ -140,7 +140,7 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 			continue
 		}
 		i := len(l.Config.Orgs)
-		if part := before[f.path]; l.stays(part, &f) {
+		if part := before[f.path]; l.isReusable(part, &f) {
 			l.files[f.path] = part
 			l.Config.Orgs = append(l.Config.Orgs, *part.made)
 			l.Config.Orgs[i].Reused = true
@@ -188,8 +188,8 @@ func (l *Loaded) resolveSecrets() error {
 	return errors.Join(errs...)
 }
 
-// keepOrgs adds the last valid sections of organisations whose files were rejected.
-func (l *Loaded) keepOrgs() {
+// restoreOrgs adds the last valid sections of organisations whose files were rejected.
+func (l *Loaded) restoreOrgs() {
 	before := l.from.Previous
 	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
 		f := settings.RejectedFile{File: path, Fault: l.refused[path]}

@@ -120,7 +120,7 @@ func TestFaultsOfOrgFiles(t *testing.T) {
 		"two of one id": {
 			files: map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/other.yaml": orgText("acme", "")},
 			want: []string{
-				`conf.d/other.yaml:1:5: orgs[2].id: must be "other", the name of the file`,
+				`conf.d/other.yaml:1:5: orgs[2].id: must be "other", like the name of the file`,
 				`conf.d/other.yaml:1:5: orgs[2].id: organisation "acme" is already defined`,
 			},
 		},
@@ -140,7 +140,7 @@ teams: [{id: a}]
 			want: []string{
 				`conf.d/acme.yaml:3:1: orgs[1].credential: environment variable MAIN_KEY is not permitted for the organisation (org_bounds)`,
 				`conf.d/acme.yaml:4:1: orgs[1].run_credential: file /dev/zero is not permitted for the organisation (org_bounds)`,
-				`conf.d/acme.yaml:5:1: orgs[1].budget.gpus: must be set, to at most 4 (org_bounds)`,
+				`conf.d/acme.yaml:5:1: orgs[1].budget.gpus: must be set to at most 4 (org_bounds)`,
 				`conf.d/acme.yaml:5:19: orgs[1].budget.per_day: must be at most 100 (org_bounds)`,
 				`conf.d/acme.yaml:6:12: orgs[1].policies[0]: gpu_count must apply to all callers (org_bounds)`,
 				`conf.d/acme.yaml:6:56: orgs[1].policies[0].mode: must be enforce (org_bounds)`,
@@ -171,7 +171,7 @@ teams: [{id: a}]
 		},
 		"too large": {
 			files: map[string]string{"conf.d/acme.yaml": orgText("acme", "#"+strings.Repeat("x", 1<<20))},
-			want:  []string{`conf.d/acme.yaml: orgs[1]: file too large: at most 1048576 bytes are read`},
+			want:  []string{`conf.d/acme.yaml: orgs[1]: file too large: limit is 1048576 bytes`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,24 +23,24 @@ func validateLogs(c *settings.Config) fault.Found {
 	d, a := c.Decisions.File, c.Audit.File
 	for path, file := range map[string]*logfile.File{"decisions.file.max_bytes": d, "audit.file.max_bytes": a} {
 		if file != nil && file.MaxBytes > 0 && file.MaxBytes < leastLog {
-			errs.Add(path, "must be at least %d, got %d: one line has several hundred bytes", leastLog, file.MaxBytes)
+			errs.Add(path, "must be at least %d, got %d, because one line has several hundred bytes", leastLog, file.MaxBytes)
 		}
 	}
 	if d == nil || a == nil || d.Path == "" || a.Path == "" {
 		return errs
 	}
 	errs.If(filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", sameLog)
-	errs.If(takes(d, a.Path), "audit.file.path",
-		"is a name used by the rotation of decisions.file, which would replace the audit log; use another file")
-	errs.If(takes(a, d.Path) || shipped(c, d.Path), "decisions.file.path",
-		"is a name used by the rotation or delivery of audit.file, which would replace the decision log; use another file")
+	errs.If(isRotated(d, a.Path), "audit.file.path",
+		"is a name that rotated files of decisions.file have, so rotation would replace the audit log; use another file")
+	errs.If(isRotated(a, d.Path) || shipped(c, d.Path), "decisions.file.path",
+		"is a name that rotation or delivery of audit.file uses, so the decision log would be replaced; use another file")
 	return errs
 }
 
-const sameLog = "is the same file as decisions.file: the audit log could not be verified; use another file"
+const sameLog = "is the same file as decisions.file, so the audit log could not be verified; use another file"
 
-// takes reports whether name is one of the rotated files of a log.
-func takes(f *logfile.File, name string) bool {
+// isRotated reports whether name is one of the rotated files of a log.
+func isRotated(f *logfile.File, name string) bool {
 	rest, ok := strings.CutPrefix(filepath.Clean(name), filepath.Clean(f.Path)+".")
 	n, err := strconv.Atoi(rest)
 	return ok && err == nil && n >= 1 && n <= f.Kept()
@@ -84,14 +84,14 @@ func (l *Loaded) places() error {
 func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	return errors.Join(
 		strictyaml.Each(in, func(f *files.Credential) error {
-			if f.IsZero() || !placed(f.Path) || exists(f.String()) {
+			if f.IsZero() || !isPermitted(f.Path) || exists(f.String()) {
 				return nil
 			}
 			_, err := l.readFor(o, f.Path, files.MaxToken)
 			return causeAt(f.String(), err)
 		}),
 		strictyaml.Each(in, func(f *files.Target) error {
-			if f.IsZero() || !placed(f.Path) {
+			if f.IsZero() || !isPermitted(f.Path) {
 				return nil
 			}
 			return checkDirectory(filepath.Dir(f.String()))
@@ -99,8 +99,8 @@ func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	)
 }
 
-// placed reports whether a path is permitted. A fault for a path that is not has already been reported.
-func placed(p files.Path) bool { return p.Check() == nil }
+// isPermitted reports whether a path is permitted. A fault for a path that is not has already been reported.
+func isPermitted(p files.Path) bool { return p.Check() == nil }
 
 func exists(name string) bool {
 	_, err := files.Stat(name)
@@ -133,9 +133,9 @@ func (l *Loaded) checkLog(name string) error {
 	info, err := files.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return errors.New(name + " is a directory: name a file in it")
+		return errors.New(name + " is a directory; use a file in the directory")
 	case err == nil && slices.ContainsFunc(l.Inputs.paths(), func(input string) bool { return sameFile(input, name) }):
-		return errors.New(name + " is an input of the configuration, and the log would be appended to it; use another file")
+		return errors.New(name + " is a file of the configuration, so the log would be appended to the configuration; use another file")
 	case err == nil:
 		return nil
 	}

@@ -79,7 +79,7 @@ func (l *Loaded) EnvoyServerName() (string, error) {
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil || len(cert.DNSNames) == 0 {
-		return "", l.Locate(fault.Errorf(path, "%s has no DNS name, which Envoys need to verify the gateways", s.Source()))
+		return "", l.Locate(fault.Errorf(path, "%s must contain a DNS name, which Envoys need to verify the gateways", s.Source()))
 	}
 	return cert.DNSNames[0], nil
 }

@@ -24,12 +24,12 @@ type allowance struct {
 }
 
 func (a *allowance) tooSlow(name string) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: the files before it took %s", files.ErrTooSlow, readTime)}
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: reading the previous files took %s", files.ErrTooSlow, readTime)}
 }
 
 func (a *allowance) tooLarge(name string) error {
 	return &fs.PathError{Op: "read", Path: name,
-		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed their total limit", files.ErrTooLarge)}
+		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed the limit of their total size", files.ErrTooLarge)}
 }
 
 func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }

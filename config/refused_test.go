@@ -50,7 +50,7 @@ func TestCorrectionDuringRefusal(t *testing.T) {
 		if err != nil || len(kept.Config.RejectedFiles) != 1 {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if seen := !kept.Inputs.look().equal(kept.Inputs); seen != (name != "nothing") {
+		if seen := !kept.Inputs.current().equal(kept.Inputs); seen != (name != "nothing") {
 			t.Errorf("%s: a change is seen: %t", name, seen)
 		}
 	}

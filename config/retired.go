@@ -9,7 +9,7 @@ import (
 )
 
 // constant is the hint for former settings that are now constants.
-const constant = "it is a constant now: delete it"
+const constant = "no longer configurable; delete this setting"
 
 // retired maps the paths of removed settings to hints for files that still contain them. [] stands for each entry of a list.
 func retired() map[string]string {
@@ -25,7 +25,7 @@ func retired() map[string]string {
 		"decisions.service.batch":          constant,
 		"decisions.service.delay":          constant,
 		"decisions.service.timeout":        constant,
-		"envoy.ratelimit":                  "remove it: the rate limit service was removed; only calls through the gateway are counted",
+		"envoy.ratelimit":                  "the rate limit service was removed, and only calls through the gateway are counted; delete this setting",
 		"graphql.create_budget":            constant,
 		"graphql.limits":                   constant,
 		"issuers[].refresh":                constant,
@@ -38,7 +38,7 @@ func retired() map[string]string {
 		"limits.commit":                    constant,
 		"limits.fair_share.active":         constant,
 		"limits.fair_share.threshold":      constant,
-		"limits.gateway":                   "it is instance now, at the top of the file",
+		"limits.gateway":                   "renamed to instance, at the top level of the file",
 		"limits.lease.idle":                constant,
 		"limits.lease.margin":              constant,
 		"limits.lease.max":                 constant,
@@ -46,7 +46,7 @@ func retired() map[string]string {
 		"limits.memory":                    constant,
 		"overload.wait":                    constant,
 		"overload.waiting":                 constant,
-		"platform.transport":               "the platform is called by one client now: delete it; platform.connections bounds its connections",
+		"platform.transport":               "replaced by platform.connections, which limits the connections to the platform; delete this setting",
 		"policies.concurrency":             constant,
 		"policies.max_mutations":           constant,
 	}
@@ -67,7 +67,7 @@ func hint(form strictyaml.Errors) {
 		}
 		unknown := form[i].Message == "unknown key" && !strings.HasPrefix(form[i].Hint, "did you mean")
 		if places := elsewhere(path); len(places) > 0 && (unknown || path == "policies" && strings.HasSuffix(form[i].Message, "found a list")) {
-			form[i].Hint = "it belongs to " + strings.Join(places, " or ")
+			form[i].Hint = "move the key to " + strings.Join(places, " or ")
 		}
 	}
 }

@@ -69,35 +69,35 @@ func validate(c *settings.Config, demoKeys bool) error {
 	for path, address := range map[string]string{"platform.lb_url": c.Platform.BalancedURL, "public_lb_url": c.PublicBalancedURL} {
 		_, rest, templated := strings.Cut(address, "://{id}.")
 		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path,
-			"must have {id} as the first label of its host, for example https://{id}.run.example")
+			"must have {id} as the first label of the host name, such as https://{id}.run.example")
 	}
 	if address := c.Platform.BalancedURL; address != "" {
 		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
 	}
 	for path, address := range map[string]string{"public_url": c.PublicURL, "public_lb_url": c.PublicBalancedURL} {
 		_, err := upstream.New(upstream.Config{BaseURL: strings.Replace(address, "{id}", "id", 1)}, nil)
-		errs.If(address != "" && err != nil, path, "must be an http or https URL with only a host")
+		errs.If(address != "" && err != nil, path, "must be an http or https URL with only a scheme and host")
 	}
-	errs.If(c.PublicBalancedURL != "" && c.Platform.BalancedURL == "", "public_lb_url", "needs platform.lb_url")
+	errs.If(c.PublicBalancedURL != "" && c.Platform.BalancedURL == "", "public_lb_url", "requires platform.lb_url")
 	errs.If(c.Run.WebSockets < 0, "run.websockets", "must not be negative")
-	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must exceed the largest body, %d bytes", operation.MaxRead)
+	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be greater than the maximum size of a body, %d bytes", operation.MaxRead)
 	errs = append(errs, validateListeners(c)...)
 	errs = append(errs, validateLogs(c)...)
 	// A client that can connect to this listener and has any caller's key receives the platform key of the organisation, because Envoy
 	// needs it in order to forward the request.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
-		"must be on loopback, or envoy.tls must be set: the server sends platform keys to its clients")
+		"must be on loopback unless envoy.tls is set, because the server sends platform keys to its clients")
 	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token",
 		"is required if the admin listener is not on loopback, unless admin.admins or admin.issuers is set")
 	for i := range c.Admin.Admins {
 		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
 	}
 	errs.If(c.Admin.Token.Resolved() && len(c.Admin.Token.Reveal()) < minToken, "admin.token",
-		"must have at least %d characters; generate one with openssl rand -hex 32", minToken)
-	errs.If(c.Decisions.Keep < 0 || c.Decisions.Keep > maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
+		"must have at least %d characters; generate a token with openssl rand -hex 32", minToken)
+	fault.Between(&errs, "decisions.keep", c.Decisions.Keep, 0, maxKept)
 	errs.If(c.Limits.Recovery == 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
 	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis",
-		"must set url, or embedded: true for a single gateway whose data may be lost on restart")
+		"must set url, or embedded: true for a single gateway whose data can be lost on restart")
 	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "must not set both url and embedded: true")
 	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline",
 		"must be at least %s, got %s: no policy evaluation is faster", leastDeadline, c.Policies.Deadline)
@@ -132,16 +132,16 @@ func validateListeners(c *settings.Config) []error {
 		}
 		host, port, err := net.SplitHostPort(l.address)
 		if err != nil {
-			errs.Add(l.path, "must be host:port")
+			errs.Add(l.path, "must have the form host:port")
 			continue
 		}
 		a, err := net.ResolveTCPAddr("tcp", ":"+port) // without a host, no lookup is made
 		if err != nil {
-			errs.Add(l.path, "%q is not a port", port)
+			errs.Add(l.path, "invalid port %q", port)
 			continue
 		}
 		for _, other := range before {
-			errs.If(a.Port != 0 && a.Port == other.port && overlap(host, other.host), l.path, "is also the address of %s", other.path)
+			errs.If(a.Port != 0 && a.Port == other.port && overlap(host, other.host), l.path, "conflicts with the address of %s", other.path)
 		}
 		before = append(before, listener{l.path, host, a.Port})
 	}
@@ -166,7 +166,7 @@ func mutual(t *settings.MutualTLS) error {
 		return err
 	}
 	if t.CA.IsZero() != t.Certificate.IsZero() {
-		return errors.New("must set certificate, key and ca, the certificate authority of the Envoys")
+		return errors.New("must set certificate, key and ca (the certificate authority of the Envoys)")
 	}
 	if t.CA.Resolved() {
 		t.Pool = x509.NewCertPool()
@@ -197,7 +197,7 @@ func baseURL(address string, allowInsecure bool) error {
 		return errors.New("is required: set the URL of the platform's REST API, such as https://api.platform.example")
 	}
 	if _, err := upstream.New(upstream.Config{BaseURL: address}, nil); err != nil {
-		return errors.New("must be an http or https URL with only a host")
+		return errors.New("must be an http or https URL with only a scheme and host")
 	}
 	base, err := url.Parse(address)
 	if err == nil {
@@ -206,7 +206,7 @@ func baseURL(address string, allowInsecure bool) error {
 	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || allowInsecure {
 		return err
 	}
-	return errors.New("must be https: platform keys would be sent unencrypted (in a trusted network, set platform.allow_insecure: true)")
+	return errors.New("must be https, because platform keys would be sent unencrypted; in a trusted network, set platform.allow_insecure: true")
 }
 
 func validateOrg(o *settings.Org, demoKeys bool) error {
@@ -235,10 +235,10 @@ func validateOrg(o *settings.Org, demoKeys bool) error {
 		errs = append(errs, fault.At(at+".limits", c.Limit.Validate()), fault.At(at+".id", ratelimit.CheckID(c.ID)))
 		errs.If(classes[c.ID], at+".id", "class %q is already defined", c.ID)
 		classes[c.ID] = true
-		errs.If(c.Limit.Unlimited(), at+".limits", "sets no limit")
-		errs.If(c.Cost < 0 || c.Cost > ratelimit.MaxCost, at+".cost", "must be between 0 and %d", ratelimit.MaxCost)
+		errs.If(c.Limit.Unlimited(), at+".limits", "must set at least one limit")
+		fault.Between(&errs, at+".cost", c.Cost, 0, ratelimit.MaxCost)
 		window, refuses := c.Limit.Refuses(c.Cost)
-		errs.If(refuses, at+".cost", "%d exceeds the limit of the whole %s, so no call would ever be admitted", c.Cost, window)
+		errs.If(refuses, at+".cost", "%d exceeds the limit per %s, so no call would ever be admitted", c.Cost, window)
 	}
 	for name, s := range map[string]strictyaml.Secret{"credential": o.Credential, "run_credential": o.RunCredential} {
 		errs.If(!isToken(s.Reveal()), name, "%s contains a space, a line break or another character that is not permitted in a key; remove it", s.Source())

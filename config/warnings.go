@@ -25,13 +25,13 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	errs.If(c.Legacy.KnownName() == "" && len(c.LegacySettings) > 0, "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total",
-			"%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
+			"%d connections require as many file descriptors, but this process can open only %d; raise the limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
 	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
-			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses: every client is covered", p)
+			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses, so it applies to every client", p)
 		}
 	}
 	for i := range c.Orgs {
@@ -42,11 +42,11 @@ func (l *Loaded) Warnings(now time.Time) []error {
 			continue
 		}
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
-			at+".run_credential", "has no effect: neither platform.run_url nor platform.lb_url is set")
+			at+".run_credential", "has no effect because neither platform.run_url nor platform.lb_url is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o)...)))
 	}
-	if l.judge != nil {
-		errs = append(errs, l.judge.Warnings(c, now))
+	if l.checker != nil {
+		errs = append(errs, l.checker.Warnings(c, now))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
 	out := make([]error, len(found))
@@ -64,10 +64,10 @@ func warnAdmin(a *settings.Admin, now time.Time) []error {
 	token := []rune(a.Token.Reveal())
 	slices.Sort(token)
 	errs.If(!loopback(a.Listen) && a.Token.Resolved() && len(slices.Compact(token)) < leastVaried,
-		"admin.token", "is easy to guess: generate one with openssl rand -hex 32")
+		"admin.token", "is easy to guess; generate a token with openssl rand -hex 32")
 	for i, admin := range a.Admins {
 		at := fault.Index("admin.admins", i)
-		errs.If(past(now, admin.Expires), at+".expires", "has passed: the token of %q is no longer accepted", admin.Name)
+		errs.If(past(now, admin.Expires), at+".expires", "is in the past, so the token of %q is no longer accepted", admin.Name)
 		errs.If(admin.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty token")
 	}
 	return errs
@@ -78,13 +78,13 @@ func warnOrg(o *settings.Org) []error {
 		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
 	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential",
-		"equals credential: runs are sent with a key that has all rights")
+		"equals credential, so runs are sent with a key that has all rights")
 	for i, k := range o.Keys {
 		at := fault.Index("keys", i)
-		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect: the key %q is exempt", k.ID)
+		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect because the key %q is exempt", k.ID)
 		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty key")
 		for j, p := range k.Addresses {
-			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s contains all addresses: the key is accepted from everywhere", p)
+			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s contains all addresses, so the key is accepted from anywhere", p)
 		}
 		for j, d := range k.Digests {
 			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of an empty key")
@@ -97,16 +97,16 @@ func warnOrg(o *settings.Org) []error {
 func warnEnded(o *settings.Org, now time.Time) []error {
 	var errs fault.Found
 	for i, b := range o.Brownouts {
-		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: the brownout no longer refuses calls")
+		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "is in the past, so the brownout no longer refuses calls")
 	}
 	for i := range o.Keys {
 		k := &o.Keys[i]
 		if past(now, k.Expires) {
-			errs.Add(fault.Index("keys", i)+".expires", "has passed: the key %q is no longer accepted", k.ID)
+			errs.Add(fault.Index("keys", i)+".expires", "is in the past, so the key %q is no longer accepted", k.ID)
 		}
 		for j, d := range k.Digests {
 			if past(now, d.NotAfter) {
-				errs.Add(fault.Index(fault.Index("keys", i)+".digests", j)+".not_after", "has passed: this digest is not accepted")
+				errs.Add(fault.Index(fault.Index("keys", i)+".digests", j)+".not_after", "is in the past, so the digest is no longer accepted")
 			}
 		}
 	}

@@ -42,39 +42,39 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 		case <-ctx.Done():
 			return
 		case <-requests.Signals:
-			w.takeNow(ctx, true, changed)
+			w.reloadNow(ctx, true, changed)
 			next.Reset(settle)
 		case <-requests.Expired:
-			w.takeNow(ctx, false, changed)
+			w.reloadNow(ctx, false, changed)
 			next.Reset(settle)
 		case done := <-requests.Reload:
-			w.takeNow(ctx, true, changed)
+			w.reloadNow(ctx, true, changed)
 			close(done)
 			next.Reset(settle)
 		case <-w.events():
 			// Another file in the directory may be written continuously. Checks run one after the other, and each covers all changes since
 			// the previous one.
-			if !w.looking {
+			if !w.pending {
 				next.Reset(settle)
 			}
-			w.looking = true
+			w.pending = true
 		case err := <-w.errors():
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				w.fault(ctx, err)
 			}
-			w.looking = true
+			w.pending = true
 			next.Reset(settle)
 		case <-next.C:
-			now := w.in.look()
+			now := w.in.current()
 			w.in.known = now.known
-			w.looking = !now.equal(w.in)
-			if !w.looking {
+			w.pending = !now.equal(w.in)
+			if !w.pending {
 				before = Inputs{}
 				continue
 			}
 			if now.equal(before) { // unchanged since the previous check
 				w.in = now
-				w.take(ctx, changed(false))
+				w.adopt(ctx, changed(false))
 			}
 			before = now
 			next.Reset(settle)
@@ -87,17 +87,17 @@ type watcher struct {
 	in      Inputs
 	notify  *fsnotify.Watcher
 	logger  *slog.Logger
-	looking bool // a change was seen and the inputs have not settled yet
+	pending bool // a change was seen and the inputs have not settled yet
 }
 
-// takeNow reads the inputs immediately.
-func (w *watcher) takeNow(ctx context.Context, asked bool, changed func(asked bool) Inputs) {
-	w.in = w.in.look()
-	w.take(ctx, changed(asked))
+// reloadNow reads the inputs immediately.
+func (w *watcher) reloadNow(ctx context.Context, asked bool, changed func(asked bool) Inputs) {
+	w.in = w.in.current()
+	w.adopt(ctx, changed(asked))
 }
 
-// take starts to watch the inputs of a new configuration.
-func (w *watcher) take(ctx context.Context, in Inputs) {
+// adopt starts to watch the inputs of a new configuration.
+func (w *watcher) adopt(ctx context.Context, in Inputs) {
 	if in.seen != nil {
 		w.in = in
 	}

@@ -21,9 +21,9 @@ func newAdopt() *cobra.Command {
 		Use:   "adopt ORG (ID | --from-team OLD --to-team NEW | --from-audit FILE)",
 		Short: "Change the owner of a resource, or of all resources of a team",
 		Long: `Changes the owner of a resource to a team or a key. With --from-team and --to-team,
-all resources of a team, which need not be configured any more, and its costs of the
-current day and month are transferred to another team. With --key, only resources of one
-key are transferred.`,
+transfers all resources of a team, and its costs of the current day and month, to
+another team. The former team need not be in the configuration. With --key, transfers
+only resources of one key.`,
 		Example: `  tollgate spend adopt acme k2n5x8 --team research
   tollgate spend adopt acme --from-team research --to-team science
   tollgate spend adopt acme --from-team research --to-team ops --key ann-laptop
@@ -44,9 +44,9 @@ key are transferred.`,
 			return adopt(cmd.Context(), c, url.Values{"org": {args[0]}, "id": {args[1]}, "team": {team}, "key": {key}}, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&team, "team", "", "id of the team")
-	cmd.Flags().StringVar(&key, "key", "", "ID of the key; the owner becomes the key with its team. With --from-team, only resources of this key")
-	cmd.Flags().StringVar(&from, "from-team", "", "ID of the former team, which need not be configured any more")
+	cmd.Flags().StringVar(&team, "team", "", "ID of the team")
+	cmd.Flags().StringVar(&key, "key", "", "ID of the key that becomes the owner, with its team. With --from-team, transfer only resources of this key")
+	cmd.Flags().StringVar(&from, "from-team", "", "ID of the former team, which need not be in the configuration")
 	cmd.Flags().StringVar(&to, "to-team", "", "ID of the new team")
 	cmd.Flags().StringVar(&file, "from-audit", "", "audit log from which to restore missing owners")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")

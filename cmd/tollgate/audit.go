@@ -22,10 +22,10 @@ func newAuditVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE...",
 		Short: "Detect modified, removed and inserted lines in an audit log",
-		Long: `Verifies the hash chain in the audit log of one gateway. Name the oldest file first.
-Each line contains the SHA-256 of the line before. The command prints the digest of
-the last line, the head. A truncated log still has a valid chain: store the head
-elsewhere from time to time, and pass it with --head.`,
+		Long: `Verifies the hash chain in the audit log of one gateway. Pass the oldest file first.
+Each line contains the SHA-256 of the previous line. The command prints the digest of
+the last line, called the head. Because the chain of a truncated log is still valid,
+store the head elsewhere from time to time, and pass the stored head with --head.`,
 		Example: "  tollgate audit verify audit.log.2 audit.log.1 audit.log",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ elsewhere from time to time, and pass it with --head.`,
 				}
 			}
 			if !found {
-				return fmt.Errorf("no line has the digest %s: the log was truncated or rewritten", head)
+				return fmt.Errorf("line with digest %s not found: the log was truncated or rewritten", head)
 			}
 			w := cmd.OutOrStdout()
 			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is valid\nhead  %s\n", c.First, c.Last, c.Head)
@@ -68,10 +68,10 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 			usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
-		p.said = append(p.said, l.Incomplete)
+		p.text = append(p.text, l.Incomplete)
 	}
 	if l.Next > 0 {
-		p.said = append(p.said, fmt.Sprintf("Older changes: --before %d", l.Next))
+		p.text = append(p.text, fmt.Sprintf("Older changes: --before %d", l.Next))
 	}
 	return p
 }

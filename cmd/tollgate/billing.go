@@ -82,15 +82,15 @@ func (b *billing) command(use, short string) *cobra.Command {
 	b.flags(cmd)
 	b.out = outputFlag(cmd)
 	f.BoolVar(&b.plot, "plot", false, "draw a bar for each row")
-	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
-	f.StringVar(&b.from, "start-time", "", "start of the range, RFC 3339 (default 30 days ago)")
-	f.StringVar(&b.to, "end-time", "", "end of the range, exclusive, RFC 3339 (default now)")
+	f.StringVar(&b.bucket, "bucket-size", "day", "period of a row: hour, day, week, month or year")
+	f.StringVar(&b.from, "start-time", "", "start of the range as an RFC 3339 time (default: 30 days ago)")
+	f.StringVar(&b.to, "end-time", "", "exclusive end of the range as an RFC 3339 time (default: now)")
 	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
-		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
+		f.StringVar(&b.grouping, "grouping", b.fallback, "group of a row: "+strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
 		f.StringVar(&b.org, "org", "", "organisation whose ledger contains the GPU types, teams and labels")
-		f.StringVar(&b.id, b.idFlag, "", "only this resource")
-		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU, or pool of an endpoint")
+		f.StringVar(&b.id, b.idFlag, "", "show only this resource")
+		f.StringVar(&b.gpu, "gpu-id", "", "show only this GPU type, or this pool of an endpoint")
 		b.admin = newAdminClient(cmd)
 		complete(cmd, "org", orgNames)
 		complete(cmd, "grouping", cobra.FixedCompletions(append(b.groupings(), "team", "label:"), cobra.ShellCompDirectiveNoFileComp))
@@ -120,13 +120,13 @@ func (b *billing) validate() error {
 	switch {
 	case b.org != "":
 	case b.byLedger():
-		return fmt.Errorf("--grouping %s needs the ledger of an organisation: add --org", b.grouping)
+		return fmt.Errorf("--grouping %s requires the ledger of an organisation: also set --org", b.grouping)
 	case b.gpu != "":
-		return errors.New("--gpu-id needs the ledger of an organisation: add --org")
+		return errors.New("--gpu-id requires the ledger of an organisation: also set --org")
 	}
 	for name, value := range map[string]string{"start-time": b.from, "end-time": b.to} {
 		if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
-			return fmt.Errorf("--%s %s: expected an RFC 3339 time, e.g. 2026-11-01T00:00:00Z", name, value)
+			return fmt.Errorf("--%s %s: must be an RFC 3339 time such as 2026-11-01T00:00:00Z", name, value)
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 			amount, ok := new(big.Rat).SetString(fmt.Sprint(record["totalAmount"]))
 			start, err := time.Parse(time.RFC3339, text("startTime"))
 			if !ok || err != nil {
-				return nil, fmt.Errorf("invalid record from the gateway: no time or no amount: %v", record)
+				return nil, fmt.Errorf("invalid record from the gateway: time or amount is missing: %v", record)
 			}
 			bills = append(bills, bill{time: start.UTC().Format(time.RFC3339), resource: text(b.record), amount: amount})
 		}

@@ -33,7 +33,7 @@ func (c *callerClient) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway),
 		"address of the gateway; $"+gatewayEnv+" overrides the default")
 	cmd.Flag("gateway").DefValue = defaultGateway // help must not depend on the environment
-	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "environment variable with the caller's key")
+	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "environment variable that contains the caller's key")
 }
 
 // key returns the caller's key, or the token of a login.
@@ -47,7 +47,7 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case token == "":
-		return "", fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+		return "", fmt.Errorf("key required: set %s, or run tollgate login", c.keyEnv)
 	case !isConfidential(urlOf(c.base)):
 		return "", usagef("--gateway %s: tokens of a login are only sent over https", c.base)
 	}

@@ -31,7 +31,7 @@ func newCheck() *cobra.Command {
 		Short: "Check a configuration without starting the gateway",
 		Long: `Loads everything that 'serve' would load: the file, its secrets, the API schemas and
 the policies. Prints each fault with its position, and exits with 1 if there is one.
-A setting without effect, such as an expired exception, is a warning.
+A setting without effect, such as an expired exception, is reported as a warning.
 
 With --no-secrets, environment variables and files of secrets are not read, and log
 directories are not checked, so that a pull request can be checked.`,
@@ -54,7 +54,7 @@ directories are not checked, so that a pull request can be checked.`,
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "only print the JSON Schema of the configuration")
 	cmd.Flags().BoolVar(&coverage, "coverage", false,
-		"only print the rules that apply to each API operation; exit with 1 if an operation has no rule")
+		"only print the rules that apply to each API operation; exit with 1 if no rule applies to an operation")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }
@@ -172,11 +172,11 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 		}
 	}
 	if c.state == "" && operator.KeepsLedger(&loaded.Config) {
-		_, _ = fmt.Fprintf(stdout, "%s: hint: there is no state directory (--state, $STATE_DIRECTORY); if Redis and all gateways are lost together, "+
-			"the owners of resources and the reservations of calls in flight are lost, and resources count for their organisation only\n", c.path)
+		_, _ = fmt.Fprintf(stdout, "%s: hint: state directory is not set (--state, $STATE_DIRECTORY); if Redis and all gateways are lost at the same time, "+
+			"the owners of resources and the reservations of calls in flight are lost, and resources count only for their organisation\n", c.path)
 	}
 	if loaded.Config.Catalog.SandboxRate == 0 {
-		_, _ = fmt.Fprintf(stdout, "%s: hint: catalog.sandbox_rate is not set; creates of sandboxes are refused, because their rate is not known before they run\n", c.path)
+		_, _ = fmt.Fprintf(stdout, "%s: hint: catalog.sandbox_rate is not set; requests to create sandboxes are refused, because the rate of a sandbox is not known before it runs\n", c.path)
 	}
 	_, err := fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
 		c.path, counted(len(loaded.Config.Orgs), "organisation"), counted(keys, "key"), loaded.Config.Revision)

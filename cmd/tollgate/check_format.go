@@ -47,8 +47,8 @@ func findings(path, severity string, err error) []finding {
 	return []finding{{severity, f}}
 }
 
-// said returns the message without the position.
-func (f *finding) said() string {
+// text returns the message without the position.
+func (f *finding) text() string {
 	bare := f.Fault
 	bare.File, bare.Line = "", 0
 	return bare.Error()
@@ -71,7 +71,7 @@ func writeAnnotations(w io.Writer, found []finding) error {
 		if f.Line > 0 {
 			place = fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
 		}
-		if _, err := fmt.Fprintf(w, "::%s file=%s%s::%s\n", f.Severity, property.Replace(filepath.ToSlash(f.File)), place, message.Replace(f.said())); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s file=%s%s::%s\n", f.Severity, property.Replace(filepath.ToSlash(f.File)), place, message.Replace(f.text())); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func writeSARIF(w io.Writer, found []finding) error {
 			place["region"] = object{"startLine": f.Line, "startColumn": f.Column}
 		}
 		results[i] = object{
-			"ruleId": rule, "level": f.Severity, "message": object{"text": f.said()},
+			"ruleId": rule, "level": f.Severity, "message": object{"text": f.text()},
 			"locations": []object{{"physicalLocation": place}},
 		}
 	}

@@ -90,14 +90,14 @@ const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 // faults are configurations that do not start, or break later.
 func faults() map[string]mistake {
 	return map[string]mistake{
-		"port 99999":            {"", `listen: "127.0.0.1:99999"`, `listen: "99999" is not a port`, `listen:`},
-		"port of a name":        {"", `listen: "127.0.0.1:nope"`, `listen: "nope" is not a port`, `listen:`},
-		"two listeners":         {"", `listen: 127.0.0.1:8081`, `admin.listen: is also the address of listen`, `listen`},
-		"two on all addresses":  {"", "listen: 127.0.0.1:8080\nadmin: {listen: \":8080\", token: {env: ADMIN_TOKEN}}", `admin.listen: is also the address of listen`, `admin:`},
-		"envoy and admin":       {"", "envoy: {listen: 127.0.0.1:8081}", `envoy.listen: is also the address of admin.listen`, `envoy:`},
+		"port 99999":            {"", `listen: "127.0.0.1:99999"`, `listen: invalid port "99999"`, `listen:`},
+		"port of a name":        {"", `listen: "127.0.0.1:nope"`, `listen: invalid port "nope"`, `listen:`},
+		"two listeners":         {"", `listen: 127.0.0.1:8081`, `admin.listen: conflicts with the address of listen`, `listen`},
+		"two on all addresses":  {"", "listen: 127.0.0.1:8080\nadmin: {listen: \":8080\", token: {env: ADMIN_TOKEN}}", `admin.listen: conflicts with the address of listen`, `admin:`},
+		"envoy and admin":       {"", "envoy: {listen: 127.0.0.1:8081}", `envoy.listen: conflicts with the address of admin.listen`, `envoy:`},
 		"log without directory": {"", "decisions: {file: {path: nowhere/decisions.log}}", `nowhere: no such file or directory`, `decisions:`},
 		"directory is a file":   {"", "audit: {file: {path: tollgate.yaml/audit.log}}", `tollgate.yaml: not a directory`, `audit:`},
-		"one log for both":      {"", "decisions: {file: {path: a.log}}\naudit: {file: {path: ./a.log}}", `audit.file.path: is the same file as decisions.file: the audit log could not be verified; use another file`, `audit:`},
+		"one log for both":      {"", "decisions: {file: {path: a.log}}\naudit: {file: {path: ./a.log}}", `audit.file.path: is the same file as decisions.file, so the audit log could not be verified; use another file`, `audit:`},
 	}
 }
 
@@ -117,18 +117,18 @@ func doubts() map[string]mistake {
 		"mask of no member":        {"", "decisions: {mask: [/input/resource/after/ags]}", `decisions.mask[0]: no event has a member /input/resource/after/ags`, "decisions"},
 		"port beyond all":          {inPolicies, policyOf(`{policy: ports, params: {allow: [99999/http]}}`), `params.allow[0]: "99999/http" must contain a port from 1 to 65535`, "99999"},
 		"runs that are not":        {inPolicies, policyOf(`{policy: run_cost, params: {max_usd_per_run: 1}}`), `.policy: run_cost has no effect because platform.run_url is not set`, "run_cost"},
-		"runs with the whole key":  {inBudget, "run_credential: {env: ACME_PLATFORM_KEY}", `orgs[0].run_credential: equals credential: runs are sent with a key that has all rights`, "run_credential"},
-		"key of runs that are not": {inBudget, "run_credential: {env: REDIS_URL}", `orgs[0].run_credential: has no effect: neither platform.run_url nor platform.lb_url is set`, "run_credential"},
-		"key that has ended":       {inKeys, keyOf("expires: 2020-01-01T00:00:00Z"), `orgs[0].keys[0].expires: has passed: the key "ann-laptop" is no longer accepted`, "expires"},
-		"digests that have ended":  {inKeys, `- {id: ann-laptop, digests: [{sha256: "` + strings.Repeat("5f", 32) + `", not_after: 2020-01-01T00:00:00Z}]}`, `orgs[0].keys[0].digests[0].not_after: has passed`, "not_after"},
-		"admin that has ended":     {"", `admin: {admins: [{name: ann, roles: [viewer], sha256: "` + strings.Repeat("6f", 32) + `", expires: 2020-01-01T00:00:00Z}]}`, `admin.admins[0].expires: has passed: the token of "ann" is no longer accepted`, "expires"},
-		"brownout that has ended":  {inBudget, "brownouts: [{dialects: [v1], from: 2020-01-01T00:00:00Z, until: 2020-01-02T00:00:00Z}]", `orgs[0].brownouts[0].until: has passed`, "brownouts"},
-		"limits of the exempt":     {inKeys, keyOf("exempt: true, limits: {minute: 5}"), `orgs[0].keys[0].limits: has no effect: the key "ann-laptop" is exempt`, "limits: {minute: 5}"},
+		"runs with the whole key":  {inBudget, "run_credential: {env: ACME_PLATFORM_KEY}", `orgs[0].run_credential: equals credential, so runs are sent with a key that has all rights`, "run_credential"},
+		"key of runs that are not": {inBudget, "run_credential: {env: REDIS_URL}", `orgs[0].run_credential: has no effect because neither platform.run_url nor platform.lb_url is set`, "run_credential"},
+		"key that has ended":       {inKeys, keyOf("expires: 2020-01-01T00:00:00Z"), `orgs[0].keys[0].expires: is in the past, so the key "ann-laptop" is no longer accepted`, "expires"},
+		"digests that have ended":  {inKeys, `- {id: ann-laptop, digests: [{sha256: "` + strings.Repeat("5f", 32) + `", not_after: 2020-01-01T00:00:00Z}]}`, `orgs[0].keys[0].digests[0].not_after: is in the past`, "not_after"},
+		"admin that has ended":     {"", `admin: {admins: [{name: ann, roles: [viewer], sha256: "` + strings.Repeat("6f", 32) + `", expires: 2020-01-01T00:00:00Z}]}`, `admin.admins[0].expires: is in the past, so the token of "ann" is no longer accepted`, "expires"},
+		"brownout that has ended":  {inBudget, "brownouts: [{dialects: [v1], from: 2020-01-01T00:00:00Z, until: 2020-01-02T00:00:00Z}]", `orgs[0].brownouts[0].until: is in the past`, "brownouts"},
+		"limits of the exempt":     {inKeys, keyOf("exempt: true, limits: {minute: 5}"), `orgs[0].keys[0].limits: has no effect because the key "ann-laptop" is exempt`, "limits: {minute: 5}"},
 		"key of nothing":           {inKeys, `- {id: ann-laptop, team: research, sha256: "` + empty + `"}`, `orgs[0].keys[0].sha256: is the digest of an empty key`, empty},
 		"admin of nothing":         {"", `admin: {admins: [{name: ann, roles: [viewer], sha256: "` + empty + `"}]}`, `admin.admins[0].sha256: is the digest of an empty token`, empty},
-		"balancers everywhere":     {"", "balancers: {addresses: [0.0.0.0/0], forwarded_hops: 1}", `balancers.addresses[0]: 0.0.0.0/0 contains all addresses: every client is covered`, "0.0.0.0/0"},
-		"nobody is slowed down":    {"", "limits: {anonymous_exempt: [\"::/0\"]}", `limits.anonymous_exempt[0]: ::/0 contains all addresses: every client is covered`, "::/0"},
-		"token that is guessed":    {"", `admin: {listen: "0.0.0.0:8081", token: {env: ADMIN_TOKEN}}`, `admin.token: is easy to guess: generate one with openssl rand -hex 32`, "ADMIN_TOKEN"},
+		"balancers everywhere":     {"", "balancers: {addresses: [0.0.0.0/0], forwarded_hops: 1}", `balancers.addresses[0]: 0.0.0.0/0 contains all addresses, so it applies to every client`, "0.0.0.0/0"},
+		"nobody is slowed down":    {"", "limits: {anonymous_exempt: [\"::/0\"]}", `limits.anonymous_exempt[0]: ::/0 contains all addresses, so it applies to every client`, "::/0"},
+		"token that is guessed":    {"", `admin: {listen: "0.0.0.0:8081", token: {env: ADMIN_TOKEN}}`, `admin.token: is easy to guess; generate a token with openssl rand -hex 32`, "ADMIN_TOKEN"},
 		"name of a GPU":            {inPolicies, policyOf(`{policy: gpu_allow_list, params: {gpus: ["RTX 4090"]}}`), `params.gpus[0]: "RTX 4090" is not the id of a GPU type, such as "NVIDIA GeForce RTX 4090"`, "RTX 4090"},
 		"name of a GPU's offer":    {inPolicies, policyOf(`{policy: gpu_allow_list, params: {by_offer: {SECURE: ["L4"]}}}`), `params.by_offer.SECURE[0]: "L4" is not the id of a GPU type`, "L4"},
 		"no such data centre":      {inPolicies, policyOf(`{policy: data_centers, params: {allow: ["EU-R0-1"]}}`), `params.allow[0]: "EU-R0-1" is not the id of a data centre, such as "EU-RO-1"`, "EU-R0-1"},
@@ -225,15 +225,15 @@ func TestFormats(t *testing.T) {
 		want         []string // each a line, or a part of one
 	}{
 		{faulty, "github", exitFailure, []string{
-			"::error file=" + faulty + ",line=1,col=9::listen: must be host:port\n",
+			"::error file=" + faulty + ",line=1,col=9::listen: must have the form host:port\n",
 			"::error file=" + faulty + `,line=2,col=1::lisen: unknown key (did you mean "listen"?)` + "\n",
 		}},
-		{doubted, "github", 0, []string{"::warning file=" + doubted, fmt.Sprintf(",line=%d,col=", line), `::orgs[0].keys[0].expires: has passed`}},
+		{doubted, "github", 0, []string{"::warning file=" + doubted, fmt.Sprintf(",line=%d,col=", line), `::orgs[0].keys[0].expires: is in the past`}},
 		{own, "github", exitFailure, []string{"::error file=" + rego + ",line=3,col=15::"}},
 		{filepath.Join(filepath.Dir(own), "absent.yaml"), "github", exitFailure, []string{"absent.yaml::read configuration: open"}},
-		{faulty, "json", exitFailure, []string{`"severity": "error"`, `"file": "` + faulty + `"`, `"line": 2,`, `"column": 9,`, `"path": "listen"`, `"message": "must be host:port"`, `"hint": "did you mean \"listen\"?"`}},
+		{faulty, "json", exitFailure, []string{`"severity": "error"`, `"file": "` + faulty + `"`, `"line": 2,`, `"column": 9,`, `"path": "listen"`, `"message": "must have the form host:port"`, `"hint": "did you mean \"listen\"?"`}},
 		{doubted, "json", 0, []string{`"severity": "warning"`, fmt.Sprintf(`"line": %d,`, line)}},
-		{faulty, "sarif", exitFailure, []string{`"version": "2.1.0"`, `"level": "error"`, `"startLine": 2`, `"uri": "` + faulty + `"`, `"text": "listen: must be host:port"`}},
+		{faulty, "sarif", exitFailure, []string{`"version": "2.1.0"`, `"level": "error"`, `"startLine": 2`, `"uri": "` + faulty + `"`, `"text": "listen: must have the form host:port"`}},
 		{doubted, "sarif", 0, []string{`"level": "warning"`, fmt.Sprintf(`"startLine": %d`, line)}},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -126,11 +126,11 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 		Errors []json.RawMessage
 	}
 	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
-		return nil, fmt.Errorf("%s answered %s: is it the operators' listener of a gateway? Set another address with --admin or %s",
+		return nil, fmt.Errorf("%s answered %s, unlike the operators' listener of a gateway: set the listener's address with --admin or %s",
 			base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {
-		problem.Detail += ": set it in " + tokenEnv
+		problem.Detail += ": set the token in " + tokenEnv
 	}
 	if res.StatusCode == http.StatusBadRequest && len(problem.Errors) > 0 { // faults of parameters
 		return nil, usageError{errors.New(problem.Detail)}
@@ -143,5 +143,5 @@ func unreachable(base string, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
-	return fmt.Errorf("no gateway answered at %s (%w): set the address of its operators' listener with --admin or %s", base, err, adminEnv)
+	return fmt.Errorf("no gateway responded at %s (%w): set the address of the operators' listener with --admin or %s", base, err, adminEnv)
 }

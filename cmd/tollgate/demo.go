@@ -57,12 +57,12 @@ in identifiers of the retired interfaces (legacy.brand).`,
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; if the port is in use, the next free port is used")
 	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081",
-		"address of the admin listener; if the port is in use, the next free one")
+		"address of the admin listener; if the port is in use, the next free port is used")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
-	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway, listening at this address or on the next free port")
+	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway, which listens at this address or the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
 	cmd.Flags().BoolVar(&f.history, "history", false, "start with a week of past calls; cannot be combined with --platform or --redis")
 	return cmd
@@ -133,7 +133,7 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	}
 	directory, err := os.MkdirTemp("", "tollgate-demo-")
 	if err != nil {
-		return fmt.Errorf("directory of the demo's logs: %w", err)
+		return fmt.Errorf("create directory for the demo's logs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
 	loaded, err := demoConfig(f, "http://"+data.Addr().String(), func(text string) string { return change(text) + logsIn(directory) })
@@ -196,18 +196,18 @@ const portsTried = 100
 func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, usagef("address %q: want host:port", addr)
+		return nil, usagef("address %q must have the form host:port", addr)
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil {
-		return nil, usagef("address %q: want a numeric port", addr)
+		return nil, usagef("address %q must have a numeric port", addr)
 	}
 	for i := range portsTried {
 		try := net.JoinHostPort(host, strconv.Itoa(port+i))
 		l, err := net.Listen("tcp", try) //nolint:noctx // opened once, at start
 		switch {
 		case err == nil && i > 0:
-			_, err = fmt.Fprintf(stdout, "Port %d is taken, using %d.\n", port, port+i)
+			_, err = fmt.Fprintf(stdout, "Port %d is in use, using port %d.\n", port, port+i)
 			return l, err
 		case err == nil:
 			return l, nil
@@ -245,25 +245,25 @@ Open
 
 // demoExamples are calls to try, for the help text.
 const demoExamples = `  tollgate demo --envoy
-  # rent a pod the team may have, then look at it
+  # rent a pod that the team is allowed to rent, then list it
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA GeForce RTX 4090"}}' http://127.0.0.1:8080/v2/pods
   curl -sS -H 'Authorization: Bearer tg_demo_research' http://127.0.0.1:8080/v2/pods
-  # one it may not: 403, naming the policy
+  # a pod that the team is not allowed to rent: 403, with the name of the policy
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://127.0.0.1:8080/v2/pods
-  # fifty at once: no more than the team's budget has room for, the others are 402
+  # fifty requests at once: only the pods that fit into the team's budget are created, the other requests get 402
   seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%{http_code}\n' -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods | sort | uniq -c
   tollgate spend show acme
-  # the price of a pod and the budget with it, without making it
+  # a dry run: the price of a pod and the resulting budget, without creating the pod
   curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods
-  # another team's pod does not exist for a caller that tries to change it: 404
+  # a caller that tries to change another team's pod gets 404
   id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' http://127.0.0.1:8080/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"n.*/\1/')
   curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://127.0.0.1:8080/v2/pods/$id
-  # twice with one key: one volume, and the same answer twice
+  # two requests with the same Idempotency-Key: one volume, and the same response twice
   for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://127.0.0.1:8080/v2/network-volumes; done
-  # run a job on a public model, and one that asks for too much: 403
+  # run a job on a public model, and a job that exceeds a policy: 403
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://127.0.0.1:8080/v2/p-image-t2i/runsync
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://127.0.0.1:8080/v2/p-image-t2i/runsync
-  # more GPUs than policy gpu_count allows: 403 with a request for approval; granted, the call passes once
+  # more GPUs than policy gpu_count allows: 403 with an approval request; once it is granted, the call passes once
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://127.0.0.1:8080/v2/pods
   tollgate approvals list acme
   tollgate approvals grant acme $(tollgate approvals list acme | awk '$1 ~ /^ap-/ {print $1; exit}') --by me
@@ -271,7 +271,7 @@ const demoExamples = `  tollgate demo --envoy
   # a pod that only sleeps is found idle after a minute, and stopped a minute later
   curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods
   tollgate spend idle globex
-  # the spend, its forecast, and the platform's bills
+  # the forecast of the spend, and the platform's bills
   tollgate spend forecast acme
   TOLLGATE_KEY=tg_demo_platform tollgate billing pods --org acme --grouping gpuId --plot
   # the retired v1 API, translated

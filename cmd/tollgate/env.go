@@ -65,14 +65,14 @@ func newEnv() *cobra.Command {
 of the gateway and to your key or login token. Clients: ` + strings.Join(clients, ", ") + `.
 Except for openai and tollgate, the variables begin with the platform's name, which is
 set by --brand or ` + brandEnv + `. When a token expires, run the command again. For
-tollgate no token is printed, because its commands read and refresh it themselves.`,
+tollgate, no token is printed, because its commands read and refresh the token.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			f.notes = cmd.ErrOrStderr()
 			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
 		}),
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "platform name with which the client's variables begin")
+	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "name of the platform, which is the prefix of the client's variables")
 	cmd.Flag("brand").DefValue = "" // help must not depend on the environment
 	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "ID of the endpoint for an OpenAI client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(clients, cobra.ShellCompDirectiveNoFileComp)
@@ -86,9 +86,9 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 	case !ok:
 		return usagef("%s", adminapi.UnknownName("client", client, slices.Sorted(maps.Keys(all))))
 	case client == "openai" && f.endpoint == "":
-		return usagef("OpenAI clients use a single endpoint: name it with --endpoint")
+		return usagef("OpenAI clients use a single endpoint: specify the endpoint with --endpoint")
 	case strings.HasPrefix(list[0].name, "_") && !brandName.MatchString(f.brand):
-		return usagef("the variables of %s begin with the platform's name: set it with --brand, in letters and digits", client)
+		return usagef("variables of %s begin with the name of the platform: set the name with --brand, in letters and digits", client)
 	}
 	key, err := f.key(ctx)
 	if err != nil {

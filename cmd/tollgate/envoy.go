@@ -35,7 +35,7 @@ type envoyFlags struct{ path, group string }
 
 func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.path, "config", "c", "tollgate.yaml", "configuration file")
-	cmd.Flags().StringVar(&f.group, "node-group", "", "node group of envoy.xds.groups; optional if there is only one")
+	cmd.Flags().StringVar(&f.group, "node-group", "", "ID of a node group in envoy.xds.groups; optional if there is only one group")
 }
 
 // load reads the configuration, and returns its node group and gateways.
@@ -54,11 +54,11 @@ func newEnvoyBootstrap() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap -c tollgate.yaml",
 		Short: "Print the bootstrap configuration of an Envoy",
-		Long: `Prints the bootstrap configuration for the Envoys of a node group. It contains the
-addresses of the gateways that serve all other configuration; if the configuration
-lists none, the address of this gateway. It also contains envoy.xds.token, if set.
-This token is the only secret that the command reads and, without --server-name,
-envoy.tls.certificate the only other file.`,
+		Long: `Prints the bootstrap configuration for the Envoys of a node group. The output contains
+the addresses of the gateways that serve all other configuration or, if the
+configuration lists no gateways, the address of this gateway. If envoy.xds.token is
+set, the output also contains the token, which is the only secret that the command
+reads. Without --server-name, the command also reads envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -104,21 +104,21 @@ envoy.tls.certificate the only other file.`,
 		}),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&b.Node, "node", "", "node ID of the Envoy (default: the host name; envoy --service-node overrides it)")
-	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which permits every change")
+	cmd.Flags().StringVar(&b.Node, "node", "", "node ID of the Envoy, which envoy --service-node overrides (default: the host name)")
+	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which fully controls Envoy")
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil,
-		"IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
+		"IP address or DNS name and port of a gateway's envoy.listen; can be repeated, and a name can resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().StringVar(&serverName, "server-name", "",
 		"first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
-	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory limit in bytes; Envoy sheds load as its usage approaches the limit (default: no limit)")
+	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory limit in bytes; Envoy sheds load as memory usage nears the limit (default: no limit)")
 	return cmd
 }
 
 func addFiles(cmd *cobra.Command, f *envoy.Files) {
-	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on Envoy's machine")
-	cmd.Flags().StringVar(&f.Key, "key", "", "file with the Envoy's private key")
-	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the certificate authority of the gateways")
+	cmd.Flags().StringVar(&f.Certificate, "cert", "", "path of the Envoy's certificate on Envoy's machine")
+	cmd.Flags().StringVar(&f.Key, "key", "", "path of the Envoy's private key on Envoy's machine")
+	cmd.Flags().StringVar(&f.CA, "ca", "", "path of the gateways' certificate authority on Envoy's machine")
 }
 
 func filesNamed(f envoy.Files) error {
@@ -173,7 +173,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
-			return usagef("--gateway: %q is not an IP address or DNS name with a port, such as tollgate-envoy:8082", text)
+			return usagef("--gateway %q must be an IP address or DNS name with a port, such as tollgate-envoy:8082", text)
 		}
 		b.NamedDoors = append(b.NamedDoors, envoy.NamedServer{Host: host, Port: uint16(n)})
 	}
@@ -184,7 +184,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		b.Doors = append(b.Doors, g.Door)
 	}
 	if len(b.Doors) == 0 {
-		return usagef("the configuration contains no addresses of gateways: pass them with --gateway")
+		return usagef("the configuration contains no addresses of gateways: pass the addresses with --gateway")
 	}
 	return nil
 }

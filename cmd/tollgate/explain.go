@@ -35,19 +35,19 @@ func newExplain() *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain [PATH | DECISION_ID]",
-		Short: "Explain the outcome of a call, past or hypothetical, stage by stage",
+		Short: "Explain the outcome of a past or hypothetical call, stage by stage",
 		Long: `Runs a request through the stages of a gateway without counting it, and without
 sending anything but reads to the platform. Prints the result of each stage: the
 operation, the remaining limits, the v2 calls of a legacy call, the policy input,
 each policy's verdict, the price, and the changes required for the call to pass. No
 key is needed: select the caller with --key, or with --org, --team and --role.
 
-The command uses the admin listener of the running gateway. With -c, it uses the
-given configuration without any connection: facts that depend on the platform are
-then unknown.
+The command uses the admin listener of the running gateway. With -c, the command uses
+the given configuration without any connection, and facts that depend on the platform
+are unknown.
 
-Given a decision ID (X-Tollgate-Decision of a response, "decision" of a refusal), it
-explains that call; "tollgate decisions" lists past calls.`,
+Given a decision ID (X-Tollgate-Decision of a response, or "decision" of a refusal), the
+command explains that past call. "tollgate decisions" lists past calls.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
@@ -57,14 +57,14 @@ explains that call; "tollgate decisions" lists past calls.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
-	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
+	flags.StringVarP(&f.method, "method", "X", "", "method (default: POST with a body, GET without a body)")
+	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads the body from a file")
 	flags.StringVarP(&f.file, "file", "f", "",
 		"file with a captured request, as an HTTP/1.1 message or as the JSON object of the admin API; - means standard input")
 	flags.StringVar(&f.key, "key", "", "ID of the caller's key")
 	flags.StringVar(&f.org, "org", "", "organisation of the caller")
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
-	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be repeated")
+	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; can be repeated")
 	flags.StringVarP(&f.config, "config", "c", "", "explain with this configuration only, without connecting to a gateway")
 	adminFlag(cmd, &f.base)
 	f.out = outputFlag(cmd, "table", "json", "yaml")
@@ -186,7 +186,7 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Explai
 		q.Roles = append(q.Roles, identity.Role(r))
 	}
 	if q.Target == "" {
-		return q, usagef("name a path, a captured request (-f) or a decision id")
+		return q, usagef("specify a path, a captured request (-f) or a decision ID")
 	}
 	return q, nil
 }
@@ -223,7 +223,7 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 	lines := strings.SplitN(string(head), "\n", 2)
 	method, rest, ok := strings.Cut(strings.TrimSpace(lines[0]), " ")
 	if !ok {
-		return q, errors.New("neither a JSON object nor an HTTP request")
+		return q, errors.New("must be a JSON object or an HTTP request")
 	}
 	target, _, _ := strings.Cut(rest, " ")
 	if u, err := url.Parse(target); err == nil && u.Host != "" { // absolute form
@@ -240,7 +240,7 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 	for sc.Scan() {
 		name, value, ok := strings.Cut(sc.Text(), ":")
 		if !ok {
-			return q, fmt.Errorf("%q is not a header line", sc.Text())
+			return q, fmt.Errorf("invalid header line %q", sc.Text())
 		}
 		switch strings.ToLower(name) {
 		case "content-type", "content-encoding", "user-agent":

@@ -72,7 +72,7 @@ func (f *follower) read(stream io.Reader) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("stream of decisions: %w", err)
+		return fmt.Errorf("decision stream: %w", err)
 	}
 	return errors.New("decision stream closed by the gateway")
 }
@@ -88,7 +88,7 @@ func (f *follower) take(event string, data []byte) error {
 		return f.decision(data)
 	case "missed":
 		err := json.Unmarshal(data, &about)
-		_, _ = fmt.Fprintf(f.notes, "%d decisions skipped: the output was too slow\n", about.Missed)
+		_, _ = fmt.Fprintf(f.notes, "%d decisions skipped, because the output was too slow\n", about.Missed)
 		return err
 	case "end":
 		if err := json.Unmarshal(data, &about); err != nil {

@@ -23,7 +23,7 @@ func newHealth() *cobra.Command {
 		Use:   "health",
 		Short: "Check whether a gateway on this host is ready",
 		Long: `Requests /readyz of the admin listener, or /livez with --live. Exits with 0 if the
-response is 200, with 1 if it is not or does not arrive, and with 2 if the command
+response is 200, with 1 for any other or missing response, and with 2 if the command
 line is invalid. Use it for probes in images without a shell.
 
 With --config, the address is admin.listen of the file. Faults elsewhere in the file
@@ -67,7 +67,7 @@ func probe(ctx context.Context, url string, stdout io.Writer) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}}
 	res, err := client.Do(req)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: no response was received in time", url)
+		return fmt.Errorf("%s: no response within the timeout", url)
 	} else if err != nil {
 		return unreachable(url, err)
 	}

@@ -25,7 +25,7 @@ func TestHealth(t *testing.T) {
 		{"live", 200, `{"status": "live"}`, []string{"--live"}, 0, "live\n", ""},
 		{"draining", 503, `{"status": "not serving"}`, nil, exitFailure, "", "tollgate: not serving\n"},
 		{"something else", 404, `404 page not found`, nil, exitFailure, "", "tollgate: 404 Not Found\n"},
-		{"slow", 0, "", []string{"--timeout", "1ms"}, exitFailure, "", "no response was received in time\n"},
+		{"slow", 0, "", []string{"--timeout", "1ms"}, exitFailure, "", "no response within the timeout\n"},
 		{"a wrong command line", 200, `{}`, []string{"--livez"}, exitUsage, "", "unknown flag"},
 	} {
 		for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {

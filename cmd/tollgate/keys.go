@@ -33,7 +33,7 @@ func newKeysRotate() *cobra.Command {
 	overlap := span(7 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
-		Short: "Create a new secret for a key; the old secret remains valid for a while",
+		Short: "Create a new secret for a key, and keep the old secret valid for a while",
 		Long: `Creates a new random secret for a key. The old secret is accepted until the overlap
 ends. The key keeps its ID, limits and history. The secret is shown once.
 
@@ -54,7 +54,7 @@ sha256 or digests. The file is not changed.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that contains the key")
-	cmd.Flags().Var(&overlap, "overlap", "how long the old secret is still accepted, such as 24h or 7d")
+	cmd.Flags().Var(&overlap, "overlap", "time that the old secret stays valid, such as 24h or 7d")
 	c = newAdminClient(cmd)
 	completeArguments(cmd, []string{"ORG/KEY"})
 	return cmd
@@ -75,7 +75,7 @@ func findKey(path, name string) (settings.Key, error) {
 			return o.Keys[i], nil
 		}
 	}
-	return settings.Key{}, fmt.Errorf("%s has no key %s", path, name)
+	return settings.Key{}, fmt.Errorf("%s: key %s is not defined", path, name)
 }
 
 // cutKey splits ORG/KEY.
@@ -114,16 +114,16 @@ func newKeysList() *cobra.Command {
 		Use:   "list ORG | list -c FILE",
 		Short: "List keys and their state",
 		Long: `Lists the keys of an organisation: keys created at run time, then keys of the
-configuration, which are marked as created by "configuration". Each has its last use
-and the cost of its resources. With -c, lists the keys of a configuration file, and
-the validity period of each of their secrets.`,
+configuration, which are marked as created by "configuration". The list shows the last
+use of each key and the cost of its resources. With -c, lists the keys of a
+configuration file, and the validity period of each secret.`,
 		Example: `  tollgate keys list acme
   tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
 		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if (path == "") == (len(args) == 0) {
-				return usagef("name an organisation, or a configuration file with -c")
+				return usagef("specify an organisation, or a configuration file with -c")
 			}
 			if path == "" {
 				return listMade(cmd, c, url.Values{"org": {args[0]}, "search": {search}, "sort": {order}}, out)
@@ -136,7 +136,7 @@ the validity period of each of their secrets.`,
 		}),
 	}
 	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their ID, team or owner")
-	cmd.Flags().StringVar(&order, "sort", "", "made, id, used, unused, expires or spend (default made)")
+	cmd.Flags().StringVar(&order, "sort", "", "sort order: made, id, used, unused, expires or spend (default made)")
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
 	out = outputFlag(cmd)
 	c = newAdminClient(cmd)

@@ -25,13 +25,13 @@ func newKeysImport() *cobra.Command {
 		Use:   "import ORG FILE",
 		Short: "Import existing keys by their SHA-256",
 		Long: `Imports a list of keys into a running gateway by their SHA-256: keys of another
-gateway, or platform keys of callers. A file that ends in .csv has the columns
+gateway, or platform keys of callers. A file that ends in .csv can have the columns
 
   id,sha256,team,roles,owner,expires,addresses
 
-in the selection and order given by its first line; roles and addresses are separated
-by spaces. Any other file is a YAML list, as in key_files of the configuration. A key
-that cannot be imported does not affect the others.`,
+and lists its columns in the first line. Roles and addresses are separated by spaces.
+Any other file is a YAML list, as in key_files of the configuration. A key that cannot
+be imported does not affect the other keys.`,
 		Example: "  tollgate keys import acme old.csv",
 		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -73,7 +73,7 @@ func readKeys(name string, data []byte) ([]importedKey, error) {
 	specs := make([]importedKey, len(keys))
 	for i := range keys {
 		if keys[i].Record().Digests == nil {
-			return nil, fmt.Errorf("%s: key %q has no sha256", name, keys[i].ID)
+			return nil, fmt.Errorf("%s: sha256 is missing for key %q", name, keys[i].ID)
 		}
 		text, err := json.Marshal(keys[i].Record())
 		if err != nil {
@@ -111,7 +111,7 @@ func readCSV(name, text string) ([]importedKey, error) {
 		}
 		line, _ := r.FieldPos(0)
 		if cell["id"] == "" || cell["sha256"] == "" {
-			return nil, fmt.Errorf("%s:%d: a key needs an id and a sha256", name, line)
+			return nil, fmt.Errorf("%s:%d: id and sha256 are required", name, line)
 		}
 		s := keySpec{
 			team: cell["team"], owner: cell["owner"], expires: cell["expires"], digest: cell["sha256"],

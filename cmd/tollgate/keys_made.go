@@ -72,11 +72,11 @@ contacting a gateway.`,
 	f.StringVar(&s.team, "team", "", "team of the caller")
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
 	f.StringVar(&s.owner, "owner", "", "person responsible for the key")
-	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default never)")
+	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default: never)")
 	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default: any address)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of the key, such as minute=60,day=10000")
 	f.StringToStringVar(&s.budget, "budget", nil, "budget of the key, such as per_hour=2.50,gpus=4")
-	f.StringVar(&s.digest, "sha256", "", "SHA-256 of an existing secret, in place of a new one")
+	f.StringVar(&s.digest, "sha256", "", "SHA-256 of an existing secret, to use in place of a new secret")
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)
 	complete(cmd, "role", cobra.FixedCompletions(identity.Role("").Values(), cobra.ShellCompDirectiveNoFileComp))
@@ -89,7 +89,7 @@ func aboutNoKey(cmd *cobra.Command, args []string) (err error) {
 	if len(args) > 0 {
 		return nil
 	}
-	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s requires a key, as ORG/KEY", f.Name) })
+	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s requires the argument ORG/KEY", f.Name) })
 	return err
 }
 
@@ -124,7 +124,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
-			return "", usagef("--expires: want a time in RFC 3339, or a duration such as 90d")
+			return "", usagef("--expires: must be an RFC 3339 time, or a duration such as 90d")
 		}
 		m["expires"] = end.UTC().Truncate(time.Second)
 	}
@@ -143,7 +143,7 @@ func showSecret(cmd *cobra.Command, made *madeKey) error {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", made.Key.ID)
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller: %s\nIt is not shown again.\n", made.Secret)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "key for the caller: %s\nThe key is not shown again.\n", made.Secret)
 	return err
 }
 

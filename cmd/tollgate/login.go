@@ -45,7 +45,7 @@ type loginFlags struct {
 func newLogin() *cobra.Command {
 	f := new(loginFlags)
 	cmd := &cobra.Command{
-		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that need a caller's key", Args: named([]string{"ISSUER"}),
+		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, to use a token in place of a key", Args: named([]string{"ISSUER"}),
 		Example: "  tollgate login https://id.example.com/realms/main --client-id tollgate-cli",
 		Long: `Logs in at an OpenID Connect issuer that the gateway accepts (issuers in its
 configuration), and stores the access token in tollgate/login.json of the user's
@@ -62,8 +62,8 @@ a browser on this machine must open the address (RFC 8252, with PKCE).`,
 			return f.run(ctx, args[0], cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.clientID, "client-id", "", "client ID of this program at the issuer, a public client")
-	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to request; may be repeated")
+	cmd.Flags().StringVar(&f.clientID, "client-id", "", "client ID of this program, a public client at the issuer")
+	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to request; can be repeated")
 	cmd.Flags().BoolVar(&f.browser, "browser", false, "log in with a browser on this machine, without the device flow")
 	must(cmd.MarkFlagRequired("client-id"))
 	return cmd
@@ -98,7 +98,7 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 	if !isConfidential(address) {
-		return nil, usagef("issuer %s: expected https", address)
+		return nil, usagef("issuer %s: must use https", address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -110,7 +110,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: write the issuer as in the claim iss of its tokens", address, res.Status)
+		return nil, fmt.Errorf("%s answered %s: specify the issuer exactly as in the claim iss of its tokens", address, res.Status)
 	}
 	var found struct {
 		Issuer    string `json:"issuer"`
@@ -129,13 +129,13 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	}
 	switch {
 	case found.Token == "":
-		return nil, fmt.Errorf("%s has no token_endpoint", address)
+		return nil, fmt.Errorf("%s does not contain token_endpoint", address)
 	case found.Authorize == "" && found.Device == "":
-		return nil, fmt.Errorf("%s has no authorization_endpoint", address)
+		return nil, fmt.Errorf("%s does not contain authorization_endpoint", address)
 	}
 	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
 		if endpoint != "" && !isConfidential(endpoint) {
-			return nil, fmt.Errorf("%s contains the endpoint %q: expected https", address, endpoint)
+			return nil, fmt.Errorf("%s contains the endpoint %q, which must use https", address, endpoint)
 		}
 	}
 	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device,
@@ -146,7 +146,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 	switch {
 	case !isConfidential(req.URL.String()):
-		return errors.New("expected a redirect to https")
+		return errors.New("redirect must use https")
 	case len(via) >= 10:
 		return errors.New("too many redirects")
 	}
@@ -318,5 +318,5 @@ func (l *login) refresh(ctx context.Context) error {
 	case l.Token.RefreshToken == "", isRefused && refused.ErrorCode == "invalid_grant":
 		return fmt.Errorf("login expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
 	}
-	return fmt.Errorf("refresh the login at %s: %w", l.Issuer, err)
+	return fmt.Errorf("failed to refresh the login at %s: %w", l.Issuer, err)
 }

@@ -140,9 +140,9 @@ func TestLogin(t *testing.T) {
 	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for line, want := range map[string]string{
-		"login http://id.example.com --client-id cli": "2 tollgate: issuer http://id.example.com/.well-known/openid-configuration: expected https",
+		"login http://id.example.com --client-id cli": "2 tollgate: issuer http://id.example.com/.well-known/openid-configuration: must use https",
 		"login https://id.example.com":                `2 tollgate: required flag(s) "client-id" not set`,
-		"whoami":                                      "1 tollgate: no key: set TOLLGATE_KEY, or run tollgate login",
+		"whoami":                                      "1 tollgate: key required: set TOLLGATE_KEY, or run tollgate login",
 	} {
 		code, _, stderr := tell(t, strings.Fields(line)...)
 		if got := fmt.Sprint(code, " ", stderr); !strings.HasPrefix(got, want) {
@@ -167,10 +167,10 @@ func TestLoginIsConfidential(t *testing.T) {
 func TestLoginAtWrongIssuers(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for document, want := range map[string]string{
-		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `contains the endpoint "http://id.example.com/t": expected https`,
-		"": "expected a redirect to https",
-		`"authorization_endpoint":"https://id.example.com/a"`: "has no token_endpoint",
-		`"token_endpoint":"https://id.example.com/t"`:         "has no authorization_endpoint",
+		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `contains the endpoint "http://id.example.com/t", which must use https`,
+		"": "redirect must use https",
+		`"authorization_endpoint":"https://id.example.com/a"`: "does not contain token_endpoint",
+		`"token_endpoint":"https://id.example.com/t"`:         "does not contain authorization_endpoint",
 	} {
 		var server *httptest.Server
 		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ func TestLoginByBrowserNeedsItsEndpoint(t *testing.T) {
 	if _, err := discover(t.Context(), server.URL, false); err != nil {
 		t.Error(err)
 	}
-	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "has no authorization_endpoint") {
+	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "does not contain authorization_endpoint") {
 		t.Errorf("with --browser: %v", err)
 	}
 }
@@ -268,7 +268,7 @@ func TestRefreshThatFails(t *testing.T) {
 	for login, want := range map[string]string{
 		expiredLogin(issuer.URL, "r0"): "login expired, run tollgate login ",
 		expiredLogin(issuer.URL, ""):   "login expired, run tollgate login ",
-		expiredLogin(gone.URL, "r1"):   "refresh the login at " + gone.URL + ": ",
+		expiredLogin(gone.URL, "r1"):   "failed to refresh the login at " + gone.URL + ": ",
 	} {
 		storeLogin(t, login)
 		if _, err := storedToken(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -26,9 +26,9 @@ func legacyPage(l *legacy.List, a asked) page {
 		return page{sheets: []sheet{t}}
 	}
 	if len(l.Calls) == 0 {
-		return page{said: []string{"No calls to retired interfaces."}}
+		return page{text: []string{"No calls to retired interfaces."}}
 	}
-	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "without a place in v2"}}
+	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "not in v2"}}
 	for _, c := range l.Calls {
 		t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["4xx"]+c.Statuses["5xx"],
 			c.Last, cmp.Or(strings.Join(c.V2, ", "), "nothing"), lostFields(c))

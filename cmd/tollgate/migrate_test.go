@@ -32,7 +32,7 @@ func TestLegacyReports(t *testing.T) {
 		}
 	}
 	write(&table, "table")
-	wantTable := `ORG   KEY  PROGRAM    INTERFACE  OPERATION     CALLS  FAILED  LAST SEEN             IN V2      WITHOUT A PLACE IN V2
+	wantTable := `ORG   KEY  PROGRAM    INTERFACE  OPERATION     CALLS  FAILED  LAST SEEN             IN V2      NOT IN V2
 acme  ann  +cmd|calc  v1         createPod         5       2  2026-11-21T11:00:00Z  createPod  minUploadMbps (3), locked (1)
 acme  bob  none       graphql    podBidResume      1       0  2026-11-21T10:00:00Z  nothing    
 `

@@ -70,7 +70,7 @@ func (o *output) page(w io.Writer, answer []byte, p page) error {
 	case "json", "yaml":
 		return o.raw(w, answer)
 	case "table":
-		for _, line := range p.said {
+		for _, line := range p.text {
 			_, _ = fmt.Fprintln(w, line)
 		}
 	}

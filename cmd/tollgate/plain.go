@@ -17,7 +17,7 @@ import (
 func plain(t reflect.Type) view {
 	return func(text []byte, _ asked) (page, error) {
 		if t == nil {
-			return page{said: []string{"done"}}, nil
+			return page{text: []string{"done"}}, nil
 		}
 		v := reflect.New(t)
 		if err := json.Unmarshal(text, v.Interface()); err != nil {
@@ -51,11 +51,11 @@ func plainPage(v reflect.Value) (p page) {
 	}
 	for i, name := range header[0] {
 		if text := peopleText(line[i], false); text != "" && text != "false" {
-			p.said = append(p.said, sentence(fmt.Sprint(name), text))
+			p.text = append(p.text, sentence(fmt.Sprint(name), text))
 		}
 	}
-	if len(p.said) > 0 {
-		p.said = append(p.said, "")
+	if len(p.text) > 0 {
+		p.text = append(p.text, "")
 	}
 	return p
 }

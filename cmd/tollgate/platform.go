@@ -39,18 +39,18 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 		}),
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8090", "address of the v2 API and the run interface")
-	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which requires no key; empty disables it")
+	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which requires no key (default: disabled)")
 	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and initial calls")
-	cmd.Flags().StringVar(&f.data, "data", "", "file that stores the state across restarts; empty keeps it in memory")
+	cmd.Flags().StringVar(&f.data, "data", "", "file that stores the state across restarts; if empty, the state is kept in memory")
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "run the emulator's clock at sixty times the normal speed")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "use the accounts of 'tollgate demo'")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls missing from the platform's published description")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls that the platform's published description does not contain")
 	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
 	cmd.Flags().StringVar(&f.worker, "worker", "",
-		"Python interpreter that runs the functions sent to endpoints, such as python3, without a sandbox: use it only for your own code; empty runs none")
-	cmd.Flags().StringVar(&f.hold, "hold", "", "execute the first call of this operation, such as createPod, but never answer it")
+		"Python interpreter, such as python3, that runs the functions sent to endpoints, without a sandbox: use only your own code; if empty, no function is run")
+	cmd.Flags().StringVar(&f.hold, "hold", "", "execute the first call of this operation, such as createPod, but never respond")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "",
-		"start time of the clock, RFC 3339; empty means now. Stored state with a later time takes precedence")
+		"start time of the clock as an RFC 3339 time (default: now). A later time in the stored state takes precedence")
 	cmd.AddCommand(newPlatformDiff())
 	return cmd
 }

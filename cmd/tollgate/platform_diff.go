@@ -33,7 +33,7 @@ examples are not compared. No credential is sent to the URL.`,
 			return diffPlatform(cmd.Context(), from, args[0], out, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "older description, a file or a URL; empty means the embedded one")
+	cmd.Flags().StringVar(&from, "from", "", "file or URL of the older description (default: the embedded description)")
 	out = outputFlag(cmd)
 	return cmd
 }
@@ -108,7 +108,7 @@ func readDescription(ctx context.Context, place string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, schema.MaxDescription))
 	if err = errors.Join(err, res.Body.Close()); err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("answered %s", res.Status)
+		err = fmt.Errorf("unexpected status %s", res.Status)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)

@@ -95,8 +95,8 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 	return g.Questions().Audit(ctx, org)
 }
 
-// said returns one line for each policy result about a resource.
-func said(s *explain.AuditedResource) []string {
+// resultLines returns one line for each policy result about a resource.
+func resultLines(s *explain.AuditedResource) []string {
 	var lines []string
 	for _, p := range s.Policies {
 		lines = append(lines, p.Policy+" "+p.Verdict+": "+p.Message)
@@ -112,13 +112,13 @@ func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
 		for _, s := range x.Resources {
-			t.add(s.Team, s.Key, s.Kind, s.ID, s.Name, usd(s.USDPerHour), usd(s.USDPerMonth), s.Verdict, strings.Join(said(&s), "; "))
+			t.add(s.Team, s.Key, s.Kind, s.ID, s.Name, usd(s.USDPerHour), usd(s.USDPerMonth), s.Verdict, strings.Join(resultLines(&s), "; "))
 		}
 		return t
 	}
 	t := sheet{{"owner", "kind", "id", "name", "usd/h", "usd/month", "verdict", "policies"}}
 	for _, s := range x.Resources {
-		lines := said(&s)
+		lines := resultLines(&s)
 		t.add(owner(s.Team, s.Key), s.Kind, s.ID, s.Name, usd(s.USDPerHour), usd(s.USDPerMonth), s.Verdict, append(lines, "")[0])
 		for _, line := range lines[min(1, len(lines)):] {
 			t.add("", "", "", "", "", "", "", line)

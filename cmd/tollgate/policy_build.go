@@ -27,7 +27,7 @@ of the files.`,
 		Args: named([]string{"DIR"}),
 		PreRunE: func(*cobra.Command, []string) error {
 			if key == "" && (s.Algorithm != "" || s.ID != "") {
-				return errors.New("--algorithm and --key-id need --sign")
+				return errors.New("--algorithm and --key-id require --sign")
 			}
 			return nil
 		},
@@ -60,7 +60,7 @@ of the files.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "bundle.tar.gz", "file to write")
 	cmd.Flags().StringVar(&key, "sign", "", "file with the PEM private key, or the HMAC secret, that signs the bundle")
 	cmd.Flags().StringVar(&s.Algorithm, "algorithm", "", "signature algorithm, such as ES256 (default: depends on the key)")
-	cmd.Flags().StringVar(&s.ID, "key-id", "", "name of the key in the signature (bundle.key.id)")
-	cmd.Flags().StringVar(&revision, "revision", "", "revision of the bundle, such as a commit")
+	cmd.Flags().StringVar(&s.ID, "key-id", "", "ID of the key that the signature contains (bundle.key.id)")
+	cmd.Flags().StringVar(&revision, "revision", "", "revision of the bundle, such as a commit hash")
 	return cmd
 }

@@ -40,7 +40,7 @@ With -c, checks all policies of a configuration; its secrets need not exist.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration whose policies to check")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration that contains the policies to check")
 	cmd.Flags().BoolVar(&fix, "fix", false, "format the files first")
 	return cmd
 }

@@ -44,14 +44,14 @@ threshold. With --run, the threshold applies only if it is set explicitly.`,
 				return fmt.Errorf("--run: %w", err)
 			}
 			if t.threshold < 0 || t.threshold > 100 {
-				return errors.New("--threshold: must be from 0 to 100")
+				return fmt.Errorf("--threshold must be between 0 and 100, got %v", t.threshold)
 			}
 			t.held = t.run == "" || cmd.Flags().Changed("threshold")
 			return action(func(cmd *cobra.Command, args []string) error { return t.do(cmd, args[0], filter) })(cmd, args)
 		},
 	}
-	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "minimum coverage of the policies, in percent of their lines")
-	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this expression")
+	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "minimum test coverage, in percent of the lines of the policies")
+	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this regular expression")
 	t.out = outputFlag(cmd, "table", "json", "yaml")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also list the tests that pass")
 	cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Second, "time limit of one test")
@@ -87,7 +87,7 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	case !r.Passed():
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s failed\n", dir, counted(r.Count(authoring.Fail)+r.Count(authoring.Error), "test"))
 	case t.held && r.Coverage() < t.threshold:
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: coverage is %.1f %%, want at least %g %%\n", dir, r.Coverage(), t.threshold)
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: coverage is %.1f %%, must be at least %g %%\n", dir, r.Coverage(), t.threshold)
 	default:
 		return nil
 	}

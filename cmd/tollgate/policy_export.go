@@ -11,7 +11,7 @@ import (
 func newPolicyExport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export DIR",
-		Short: "Write the files needed by OPA's tools and by editors",
+		Short: "Write the files that OPA's tools and editors need",
 		Long: `Writes the library, its test inputs, the schema of the policy input and the
 capabilities of the engine into a directory, which is created if necessary:
 

@@ -65,13 +65,13 @@ verdict or its reasons would change.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.decisions, "decisions", "", "decision log, - for standard input")
-	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to evaluate with")
-	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the other policies for a directory")
+	f.StringVar(&p.decisions, "decisions", "", "decision log to read; - means standard input")
+	f.StringVar(&p.policies, "policies", "", "configuration, or directory with Rego policies, that evaluates the calls")
+	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the policies other than those in the directory")
 	f.StringVar(&p.org, "org", "", "only calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "number of calls of each kind shown in full")
+	f.IntVar(&p.examples, "examples", 3, "number of calls of each kind to show in full")
 	adminFlag(cmd, &p.base)
-	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
+	f.StringVar(&p.since, "since", "", "maximum age of the decisions, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
 	complete(cmd, "org", orgNames)
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 if a verdict or its reasons would change")
@@ -90,7 +90,7 @@ func (p *policyReplay) validate() error {
 	case p.decisions == "" && p.org == "":
 		return errors.New("pass a decision log with --decisions, or an organisation of a running gateway with --org")
 	case p.decisions != "" && p.since != "":
-		return errors.New("--since cannot be combined with --decisions: it applies to a running gateway")
+		return errors.New("--since cannot be combined with --decisions, because it applies only to a running gateway")
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (p *policyReplay) span() (time.Duration, error) {
 	}
 	d, err := adminapi.ParseDuration(p.since)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("--since %s: want a time such as 7d or 12h", p.since)
+		return 0, fmt.Errorf("--since %s: must be a duration such as 7d or 12h", p.since)
 	}
 	return d, nil
 }
@@ -154,8 +154,8 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	return nil
 }
 
-// engine compiles the policies to replay with: those of a configuration, those of a directory, or those of a configuration with some
-// replaced by a directory.
+// engine compiles the policies for the replay: from a configuration, from a directory, or from a configuration in which a directory
+// replaces some policies.
 func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {

@@ -80,7 +80,7 @@ func (c *rowCommand) command(use string) *cobra.Command {
 		c.out = outputFlag(cmd)
 	}
 	if c.row.Method() == "GET" && c.row.ContentType == "" {
-		cmd.Flags().DurationVar(&c.watch, "watch", 0, "repeat at this interval, e.g. 5s")
+		cmd.Flags().DurationVar(&c.watch, "watch", 0, "repeat the command at this interval, such as 5s")
 	}
 	if c.name == followedCommand {
 		cmd.Flags().BoolVar(&c.stream, "follow", false, "print new decisions until interrupted")
@@ -110,7 +110,7 @@ func (c *rowCommand) flag(cmd *cobra.Command, p *adminapi.Param) {
 		usage += ": " + strings.Join(p.OneOf, ", ")
 	}
 	if p.Repeatable {
-		usage += "; may be given more than once"
+		usage += "; can be repeated"
 	}
 	f := cmd.Flags().VarPF(&paramFlag{p: p, to: c.given}, name, "", usage)
 	if p.Type.Kind() == reflect.Bool {

@@ -35,7 +35,7 @@ func newServe() *cobra.Command {
 		Short: "Run the gateway",
 		Long: `Runs the gateway until it is interrupted. The configuration is reloaded on SIGHUP,
 and when its file, a file of a secret, or a policy directory changes. A configuration
-with a fault never replaces the one in force.
+with a fault never replaces the configuration in force.
 
 The state directory stores the owners of resources, in case Redis and all gateways
 are lost at the same time. Gateways can share it.`,
@@ -136,14 +136,14 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	loaded, err := config.Load(f.path, config.Sources{Previous: f.loaded, Reread: asked}, f.judge)
 	if err != nil {
 		g.Rejected(err)
-		logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
+		logger.Error("configuration refused, keeping the previous configuration", "file", f.path, "fault", err.Error())
 		return config.Inputs{}
 	}
 	inputs := loaded.Inputs
 	for err = g.Swap(loaded.Config); err != nil; err = g.Swap(loaded.Config) {
 		next, err := loaded.WithoutFaultyFiles(err)
 		if err != nil {
-			logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
+			logger.Error("configuration refused, keeping the previous configuration", "file", f.path, "fault", err.Error())
 			return inputs
 		}
 		loaded = next // without one more rejected file

@@ -38,12 +38,12 @@ func inheritSockets(c *settings.Config) (s sockets, err error) {
 		place, known := places[name]
 		switch got := listeners[0].Addr().String(); {
 		case !known:
-			errs = append(errs, fmt.Errorf("socket activation: %q is not the name of a listener: set FileDescriptorName to data, admin or envoy",
+			errs = append(errs, fmt.Errorf("socket activation: unknown listener %q: set FileDescriptorName to data, admin or envoy",
 				name))
 		case len(listeners) > 1:
-			errs = append(errs, fmt.Errorf("socket activation: %d sockets are named %q, want one", len(listeners), name))
+			errs = append(errs, fmt.Errorf("socket activation: %d sockets are named %q, expected one", len(listeners), name))
 		case !sameAddress(got, place.addr):
-			errs = append(errs, fmt.Errorf("socket activation: the socket %q listens on %s, but %s is configured as %q",
+			errs = append(errs, fmt.Errorf("socket activation: socket %q listens on %s, but %s is configured as %q",
 				name, got, place.setting, place.addr))
 		default:
 			*place.listener = listeners[0]

@@ -25,7 +25,7 @@ type asked struct {
 
 // page is a response formatted as tables. The sentences before the tables are for people.
 type page struct {
-	said   []string
+	text   []string
 	sheets []sheet
 }
 
@@ -56,7 +56,7 @@ func sentenceView[A any](say func(answer *A) string) view {
 		if !a.out.people() {
 			return plain(reflect.TypeFor[A]())(text, a)
 		}
-		return of(func(answer *A, _ asked) page { return page{said: []string{say(answer)}} })(text, a)
+		return of(func(answer *A, _ asked) page { return page{text: []string{say(answer)}} })(text, a)
 	}
 }
 

@@ -24,7 +24,7 @@ func outcomesPage(o *decisions.OutcomeCounts, a asked) page {
 	}
 	t := o.Total
 	return page{
-		said: []string{fmt.Sprintf("%d requests: %d allowed, %d denied, %d throttled, %d failed.",
+		text: []string{fmt.Sprintf("%d requests: %d allowed, %d denied, %d throttled, %d failed.",
 			t.Sum(), t.Allowed, t.Denied, t.Throttled, t.Failed), ""},
 		sheets: []sheet{s},
 	}
@@ -32,9 +32,9 @@ func outcomesPage(o *decisions.OutcomeCounts, a asked) page {
 
 // comparedPage has a column for each group, and both periods.
 func comparedPage(c *money.Comparison, a asked) page {
-	p := page{said: []string{fmt.Sprintf("%s USD, %s USD in the previous period.", dollars(c.Total), dollars(c.Previous)), ""}}
+	p := page{text: []string{fmt.Sprintf("%s USD, %s USD in the previous period.", dollars(c.Total), dollars(c.Previous)), ""}}
 	if c.Unknown != "" {
-		p.said = []string{fmt.Sprintf("%s USD. No previous period: %s.", dollars(c.Total), c.Unknown), ""}
+		p.text = []string{fmt.Sprintf("%s USD. No previous period: %s.", dollars(c.Total), c.Unknown), ""}
 	}
 	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
 	var header []any
@@ -61,7 +61,7 @@ func comparedPage(c *money.Comparison, a asked) page {
 // more adds a sentence with the flag for the next page, if there is a next page.
 func (p page) more(next string) page {
 	if next != "" {
-		p.said = append([]string{sentence("next", next)}, p.said...)
+		p.text = append([]string{sentence("next", next)}, p.text...)
 	}
 	return p
 }
@@ -82,13 +82,13 @@ func budgetsPage(l *money.BudgetList, _ asked) page {
 }
 
 func fitsPage(f *operator.Fits, _ asked) page {
-	p := page{said: []string{"No budget limits the cost of a period.", ""}}
+	p := page{text: []string{"No budget limits the cost of a period.", ""}}
 	if f.Left != "" {
-		p.said[0] = dollars(f.Left) + " USD left: " + f.Budget
+		p.text[0] = dollars(f.Left) + " USD left: " + f.Budget
 		if f.Resets != nil {
-			p.said[0] += ", resets " + f.Resets.Format("2006-01-02 15:04 MST")
+			p.text[0] += ", resets " + f.Resets.Format("2006-01-02 15:04 MST")
 		}
-		p.said[0] += "."
+		p.text[0] += "."
 	}
 	of := func(n *int64) any {
 		if n == nil {
@@ -106,16 +106,16 @@ func fitsPage(f *operator.Fits, _ asked) page {
 
 func searchPage(r *operator.SearchResults, _ asked) (p page) {
 	for _, what := range r.Unknown {
-		p.said = append(p.said, "Not searched: "+what+".")
+		p.text = append(p.text, "Not searched: "+what+".")
 	}
 	s := sheet{{"kind", "id", "name", "org", "team", "detail"}}
 	for _, f := range r.Results {
 		s.add(f.Kind, f.ID, f.Name, f.Org, f.Team, f.Detail)
 	}
 	if len(r.Results) == 0 {
-		p.said = append(p.said, "No matches.")
+		p.text = append(p.text, "No matches.")
 	} else if r.All > len(r.Results) {
-		p.said = append(p.said, fmt.Sprintf("%d of %d matches:", len(r.Results), r.All))
+		p.text = append(p.text, fmt.Sprintf("%d of %d matches:", len(r.Results), r.All))
 	}
 	p.add(s)
 	return p

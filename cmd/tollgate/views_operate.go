@@ -25,14 +25,14 @@ func diffText(d *operator.ConfigDiff) string {
 // for each empty list. A list with an unavailable part has no such sentence.
 func overviewPage(o *operator.Overview, _ asked) (p page) {
 	for _, what := range o.Unknown {
-		p.said = append(p.said, "Unknown: "+what+".")
+		p.text = append(p.text, "Unknown: "+what+".")
 	}
 	for _, g := range o.Gateways {
 		if g.Fault != "" {
-			p.said = append(p.said, fmt.Sprintf("Gateway %s has refused the newest configuration: %s", g.Instance, g.Fault))
+			p.text = append(p.text, fmt.Sprintf("Gateway %s has refused the newest configuration: %s", g.Instance, g.Fault))
 		}
 		if len(g.Restart) > 0 {
-			p.said = append(p.said, fmt.Sprintf("Gateway %s must be restarted for changed settings: %s", g.Instance, strings.Join(g.Restart, ", ")))
+			p.text = append(p.text, fmt.Sprintf("Gateway %s must be restarted for changed settings: %s", g.Instance, strings.Join(g.Restart, ", ")))
 		}
 	}
 	for _, part := range []struct {
@@ -49,14 +49,14 @@ func overviewPage(o *operator.Overview, _ asked) (p page) {
 		if list := reflect.ValueOf(part.list); list.Len() > 0 {
 			p.sheets = append(p.sheets, plainSheet(list))
 		} else if part.none != "" && o.Knows(part.known) {
-			p.said = append(p.said, part.none)
+			p.text = append(p.text, part.none)
 		}
 	}
 	for _, what := range o.Off {
-		p.said = append(p.said, "Switched off: "+what+".")
+		p.text = append(p.text, "Switched off: "+what+".")
 	}
-	if len(p.said) > 0 {
-		p.said = append(p.said, "")
+	if len(p.text) > 0 {
+		p.text = append(p.text, "")
 	}
 	return p
 }

@@ -40,7 +40,7 @@ func decisionsPage(l *decisions.List, _ asked) page {
 	}
 	p := page{sheets: []sheet{t}}
 	if l.Incomplete != "" {
-		p.said = []string{l.Incomplete}
+		p.text = []string{l.Incomplete}
 	}
 	return p
 }
@@ -50,21 +50,21 @@ func decisionColumns() []any {
 }
 
 func decisionCells(s *explain.Summary) []any {
-	var said []string
+	var outcomes []string
 	if s.Own != nil {
-		said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
+		outcomes = append(outcomes, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
 	}
 	if s.Dry {
-		said = append(said, "dry run: "+string(s.Verdict))
+		outcomes = append(outcomes, "dry run: "+string(s.Verdict))
 	}
 	for _, part := range []struct {
 		word string
 		list []string
 	}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
 		if len(part.list) > 0 {
-			said = append(said, part.word+" "+strings.Join(part.list, ", "))
+			outcomes = append(outcomes, part.word+" "+strings.Join(part.list, ", "))
 		}
 	}
 	return []any{s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status),
-		strings.Join(said, "; "), s.Reason}
+		strings.Join(outcomes, "; "), s.Reason}
 }

@@ -12,10 +12,10 @@ import (
 func ledgerPage(l *money.Ledger, _ asked) page {
 	var p page
 	if !l.Complete {
-		p.said = append(p.said, "The ledger is incomplete: calls that raise cost are refused until it has been compared with the platform.", "")
+		p.text = append(p.text, "The ledger is incomplete: calls that raise cost are refused until the next reconciliation.", "")
 	}
 	if l.Loss != nil {
-		p.said = append(p.said, lossText(l.Loss), "")
+		p.text = append(p.text, lossText(l.Loss), "")
 	}
 	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "sandboxes", "budget"}}
 	budgets := budgetSheet()
@@ -26,7 +26,7 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
-				p.said = append(p.said, fmt.Sprintf("Runs in progress may exceed the budget %s %s by at most %s USD.",
+				p.text = append(p.text, fmt.Sprintf("Runs in progress may exceed the budget %s %s by at most %s USD.",
 					b.Scope, budget.Name, budget.Over), "")
 			}
 		}
@@ -54,11 +54,11 @@ type resourceList struct {
 
 func resourcesPage(l *resourceList, _ asked) page {
 	p := page{sheets: []sheet{resourceSheet(l.Resources)},
-		said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
+		text: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
 	if l.Next != "" {
-		p.said = append(p.said, sentence("next", l.Next))
+		p.text = append(p.text, sentence("next", l.Next))
 	}
-	p.said = append(p.said, "")
+	p.text = append(p.text, "")
 	return p
 }
 
@@ -66,9 +66,9 @@ func resourcesPage(l *resourceList, _ asked) page {
 func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
-		return text + "It is being rebuilt."
+		return text + "The ledger is being rebuilt."
 	}
-	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner again, %d have no owner.",
+	return text + fmt.Sprintf("The ledger was rebuilt at %s: %d resources have an owner again, %d do not.",
 		moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
@@ -154,7 +154,7 @@ func forecastPage(f *money.Forecasts, _ asked) page {
 
 func idlePage(l *money.IdleList, a asked) page {
 	if l.At == nil && a.out.people() {
-		return page{said: []string{"The platform has not been checked yet."}}
+		return page{text: []string{"The platform has not been checked yet."}}
 	}
 	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "snoozed_until", "stop_at"}}
 	for _, r := range l.Resources {
@@ -170,7 +170,7 @@ func adjustedLine(a *money.AdjustedAccrual) string {
 		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
 	}
 	if a.Repeated {
-		line += " made this adjustment before, nothing was changed"
+		line += " made this adjustment before; nothing was changed"
 	}
 	return line
 }

@@ -63,7 +63,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.direct.RoundTrip(r)
 	}
 	if err == nil {
-		err = t.judge(r.URL)
+		err = t.check(r.URL)
 	}
 	if err != nil {
 		if r.Body != nil {
@@ -74,8 +74,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.proxied.RoundTrip(r)
 }
 
-// judge passes the IP address in u, if there is one, to the guard.
-func (t *transport) judge(u *url.URL) error {
+// check passes the IP address in u, if there is one, to the guard.
+func (t *transport) check(u *url.URL) error {
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil || t.guard == nil {
 		return nil //nolint:nilerr // the proxy resolves names

@@ -18,7 +18,7 @@ var (
 	errUnplaced = fmt.Errorf("%w: the permitted addresses of the URL are not set", ErrForbidden)
 	errOwn      = fmt.Errorf("%w: loopback addresses and addresses of this host are never allowed", ErrForbidden)
 	errLocal    = fmt.Errorf("%w: link-local, multicast and cloud metadata addresses are never allowed", ErrForbidden)
-	errPrivate  = fmt.Errorf("%w: its private network is not listed in org_bounds.networks", ErrForbidden)
+	errPrivate  = fmt.Errorf("%w: private network is not listed in org_bounds.networks", ErrForbidden)
 )
 
 // metadata lists the addresses, beyond the link-local ones, at which cloud providers serve credentials to virtual machines.
@@ -90,8 +90,8 @@ func (r reach) public() *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// judge returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
-func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
+// checkAddr returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
+func checkAddr(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 	if err := CheckForbidden(addr); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 	return func(ctx context.Context, network, server string) (net.Conn, error) {
 		u, err := find(&url.URL{Scheme: scheme, Host: server})
 		if err != nil {
-			return nil, errors.New("invalid URL of the proxy in the environment") // the cause may contain the password
+			return nil, errors.New("invalid proxy URL in the environment") // the cause may contain the password
 		}
 		if u == nil {
 			return dial(ctx, network, server)
@@ -83,7 +83,7 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 // timeout is the error of a proxy that did not answer in time. It implements net.Error.
 type timeout struct{ proxy string }
 
-func (t *timeout) Error() string { return "no answer of " + t.proxy + " in time" }
+func (t *timeout) Error() string { return "no response from " + t.proxy + " in time" }
 
 // Timeout implements net.Error.
 func (*timeout) Timeout() bool { return true }
@@ -100,7 +100,7 @@ func through(ctx context.Context, u *url.URL, network, server string, dial Dial)
 			return conn, err
 		}))
 		if err != nil {
-			return nil, errors.New("not a SOCKS proxy")
+			return nil, errors.New("unsupported SOCKS proxy URL")
 		}
 		if _, err := d.(socks.ContextDialer).DialContext(ctx, network, server); err != nil { //nolint:forcetypeassert // SOCKS 5 dialers implement it
 			return nil, err
@@ -151,9 +151,9 @@ func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net
 	}
 	switch {
 	case res.StatusCode/100 != 2:
-		return nil, fmt.Errorf("answered %s to CONNECT", res.Status)
+		return nil, fmt.Errorf("CONNECT failed with status %s", res.Status)
 	case in.Buffered() > 0:
-		return nil, errors.New("sent data before the tunnel was used")
+		return nil, errors.New("unexpected data after the response to CONNECT")
 	}
 	return conn, nil
 }

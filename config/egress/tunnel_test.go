@@ -89,7 +89,7 @@ func TestTunnel(t *testing.T) {
 		"none of NO_PROXY":        {"", "https", "direct.example:443", nil, "no such host"},
 		"SOCKS":                   {"socks5://" + socksServer(t, p.to, names), "https", "platform.test:443", nil, ""},
 		"a certificate of nobody": {secure.URL, "https", "platform.test:443", nil, "certificate"},
-		"refused":                 {strings.Replace(refusing.URL, "//", "//gateway:secret@", 1), "https", "platform.test:443", nil, "answered 407 Proxy Authentication Required to CONNECT"},
+		"refused":                 {strings.Replace(refusing.URL, "//", "//gateway:secret@", 1), "https", "platform.test:443", nil, "CONNECT failed with status 407 Proxy Authentication Required"},
 		"mute":                    {"http://" + mute.Addr().String(), "https", "platform.test:443", nil, "in time"},
 		"not a proxy":             {"ftp://proxy.example", "https", "platform.test:443", nil, "must be an http, https or socks5 URL"},
 	} {

@@ -82,9 +82,9 @@ func (u URL) Validate() error {
 	case err != nil:
 		return errors.New("must be a URL") // the cause repeats the text
 	case parsed.Hostname() == "" || parsed.User != nil:
-		return errors.New("must have a host and no user")
+		return errors.New("must contain a host and must not contain a user")
 	case parsed.Scheme == "http" && !Loopback(parsed.Hostname()), parsed.Scheme != "http" && parsed.Scheme != "https":
-		return errors.New("must be https, except for loopback addresses")
+		return errors.New("must be https unless the host is a loopback address")
 	}
 	return CheckPort(parsed)
 }
@@ -95,7 +95,7 @@ func CheckPort(u *url.URL) error {
 		return nil
 	}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("%q is not a port: must be from 1 to 65535", u.Port())
+		return fmt.Errorf("invalid port %q: must be between 1 and 65535", u.Port())
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (u URL) Check() error {
 		return errOwn
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return judge(addr, u.reach.public(), nil)
+		return checkAddr(addr, u.reach.public(), nil)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (u URL) withReach(guard Guard) Guard {
 			if err != nil {
 				return fmt.Errorf("%w: cannot list the addresses of this host: %w", ErrForbidden, err)
 			}
-			if err = judge(to.Addr(), public, own); err == nil && guard != nil {
+			if err = checkAddr(to.Addr(), public, own); err == nil && guard != nil {
 				err = guard(network, address, c)
 			}
 			return err

@@ -47,7 +47,7 @@ func TestRestrictedAddresses(t *testing.T) {
 	} {
 		u := UnrestrictedURL("https://receiver.example/")
 		u.Restrict(tc.networks)
-		if err := judge(netip.MustParseAddr(tc.address), u.reach.public(), own); !errors.Is(err, tc.want) {
+		if err := checkAddr(netip.MustParseAddr(tc.address), u.reach.public(), own); !errors.Is(err, tc.want) {
 			t.Errorf("%s with %v: %v, want %v", tc.address, tc.networks, err, tc.want)
 		}
 	}

@@ -32,7 +32,7 @@ var (
 	// ErrTooLarge is returned for a file that exceeds the size limit of the reader.
 	ErrTooLarge = errors.New("file too large")
 	// ErrTooSlow is returned for a file that could not be opened and read within [timeout].
-	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", timeout)
+	ErrTooSlow = fmt.Errorf("no response from the file system within %s", timeout)
 )
 
 // Read returns the content of the regular file at name, which may have at most limit bytes. It follows symbolic links. Errors are
@@ -97,7 +97,7 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	tooLarge := func() error {
-		return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)}
+		return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: limit is %d bytes", ErrTooLarge, limit)}
 	}
 	if info.Size() > limit {
 		return nil, tooLarge()

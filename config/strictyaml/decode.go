@@ -77,10 +77,10 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	hint := ""
 	switch {
 	case kindOf(n) == kindMissing:
-		d.fault(n, path, emptyHint(pl), "has no value, expected %s", pl.expected())
+		d.fault(n, path, emptyHint(pl), "value is missing, expected %s", pl.expected())
 		return
 	case kindOf(n) == kindNull:
-		hint = "leave the key out for the default"
+		hint = "omit the key to use the default"
 	case pl.form == formString || pl.form == formText:
 		if kindOf(n) < kindString {
 			hint = "quote it"
@@ -100,7 +100,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	case pl.form == formStruct && kindOf(n) == kindList:
 		hint = pl.memberHint()
 	case (pl.form == formInt || pl.form == formUint) && (kindOf(n) == kindString || kindOf(n) == kindFloat):
-		hint = "write digits alone, such as 60"
+		hint = "write only digits, such as 60"
 	}
 	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), kindOf(n))
 }
@@ -108,7 +108,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 // memberHint lists the keys of a section, for files that contain a list instead.
 func (pl *plan) memberHint() string {
 	if names := pl.names(); len(names) > 0 && len(names) <= few {
-		return "its keys are " + strings.Join(names, ", ")
+		return "known keys: " + strings.Join(names, ", ")
 	}
 	return ""
 }
@@ -117,11 +117,11 @@ func (pl *plan) memberHint() string {
 func emptyHint(pl *plan) string {
 	switch pl.form { //nolint:exhaustive // other types have no empty value
 	case formStruct, formMap:
-		return "write {} for an empty one"
+		return "write {} for an empty mapping"
 	case formList:
-		return "write [] for an empty one"
+		return "write [] for an empty list"
 	case formString:
-		return `write "" for an empty one`
+		return `write "" for an empty string`
 	}
 	return ""
 }
@@ -244,7 +244,7 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 	case kindInteger:
 		i, err := strconv.ParseInt(n.Value, 0, 64)
 		if err != nil {
-			d.fault(n, path, "", "integers are at most 64 bits wide")
+			d.fault(n, path, "", "integer exceeds 64 bits")
 		}
 		return i
 	case kindFloat:
@@ -264,7 +264,7 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 		}
 		return m
 	case kindMissing:
-		d.fault(n, path, "write null if you mean it", "has no value")
+		d.fault(n, path, "write null for a null value", "value is missing")
 	case kindBroken, kindNull:
 	}
 	return nil
@@ -338,11 +338,11 @@ func (d *decoder) duration(n *yaml.Node, path string) time.Duration {
 	t, err := time.ParseDuration(n.Value)
 	switch {
 	case strings.HasPrefix(n.Value, "-"), strings.HasPrefix(n.Value, "+"):
-		d.fault(n, path, "", "durations have no sign")
+		d.fault(n, path, "", "duration must not have a sign")
 	case err != nil && strings.HasSuffix(n.Value, "d"):
 		d.fault(n, path, "write days in hours: 24h", `expected a duration such as "1m30s"`)
 	case err != nil:
-		d.fault(n, path, "units are h, m, s, ms, us, ns", `expected a duration such as "1m30s"`)
+		d.fault(n, path, "valid units are h, m, s, ms, us and ns", `expected a duration such as "1m30s"`)
 	}
 	return t
 }
@@ -406,7 +406,7 @@ func (d *decoder) decimal(n *yaml.Node, path string) (string, bool) {
 	}
 	u, err := strconv.ParseUint(n.Value, 0, 64)
 	if err != nil {
-		d.fault(n, path, "", "integers are at most 64 bits wide")
+		d.fault(n, path, "", "integer exceeds 64 bits")
 	}
 	return strconv.FormatUint(u, 10), err == nil
 }

@@ -62,7 +62,7 @@ func TestExtendReportsEveryFault(t *testing.T) {
 		"no list":    {"id: a\n", []string{"more.yaml:1:1: orgs: expected a list, found a mapping (write - before each entry)"}},
 		"not YAML":   {"- id: [\n", []string{"more.yaml:1:1: orgs: not valid YAML: did not find expected node content"}},
 		"empty":      {"", []string{"more.yaml:1:1: orgs: the file is empty"}},
-		"not UTF-8":  {"- id: \xff\n", []string{"more.yaml:1:7: byte 0xff is not UTF-8"}},
+		"not UTF-8":  {"- id: \xff\n", []string{"more.yaml:1:7: byte 0xff is not valid UTF-8"}},
 		"indented":   {" - id: a\n", nil},
 		"no entries": {"[]\n", nil},
 	} {

@@ -183,12 +183,12 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		what := "a secret"
 		switch {
 		case pl.plain && !strings.Contains(n.Value, "://"):
-			d.fault(n, path, "begin it with a scheme, as in redis://HOST:6379, or write "+secretForm, "is not a URL")
+			d.fault(n, path, "begin with a scheme, as in redis://HOST:6379, or write "+secretForm, "is not a URL")
 			return
 		case pl.plain:
 			what = "a URL with a user or password"
 		}
-		d.fault(n, path, "write "+secretForm, "%s is not written here: the file is read, copied and logged by others", what)
+		d.fault(n, path, "write "+secretForm, "must not contain %s, because others can read, copy and log the file", what)
 		return
 	}
 	if kindOf(n) != kindMapping {
@@ -201,7 +201,7 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		switch {
 		case key.Value == "env" && kindOf(value) == kindString:
 			if s.env = value.Value; !envName.MatchString(s.env) {
-				d.fault(value, fault.Key(path, "env"), "capital letters, digits and underscores", "is not the name of an environment variable")
+				d.fault(value, fault.Key(path, "env"), "use capital letters, digits and underscores", "is not a valid name of an environment variable")
 			}
 		case key.Value == "file" && kindOf(value) == kindString:
 			if s.file = value.Value; !filePath.MatchString(s.file) {

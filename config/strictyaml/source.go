@@ -130,20 +130,20 @@ func (s *source) wrongLine(data []byte, from int, message string) int {
 // explained returns a parser error in terms of a configuration file, with a hint.
 func explained(message string) (text, hint string) {
 	for _, e := range []struct{ message, text, hint string }{
-		{"did not find expected key", "the line is indented otherwise than the keys before it",
+		{"did not find expected key", "line is not aligned with the keys before it",
 			"begin the keys of one mapping in the same column"},
-		{"did not find expected '-' indicator", "the line is indented otherwise than the entries before it",
+		{"did not find expected '-' indicator", "line is not aligned with the entries before it",
 			"begin the entries of one list with - in the same column"},
-		{"did not find expected <document start>", "the line belongs to nothing before it", "begin the keys of one mapping in the same column"},
-		{"did not find expected ',' or ']'", "a list in brackets does not end", "write a comma between its entries and ] at its end"},
-		{"did not find expected ',' or '}'", "a mapping in braces does not end", "write a comma between its entries and } at its end"},
+		{"did not find expected <document start>", "line does not belong to any key before it", "begin the keys of one mapping in the same column"},
+		{"did not find expected ',' or ']'", "list in brackets is not closed", "write a comma between its entries and ] at its end"},
+		{"did not find expected ',' or '}'", "mapping in braces is not closed", "write a comma between its entries and } at its end"},
 		{"mapping values are not allowed in this context",
-			"a colon where no key can be", "indent the key as the keys before it, or quote a text with a colon and a space in it"},
-		{"block sequence entries are not allowed in this context", "a - where no entry of a list can be", "begin the list on a line of its own"},
-		{"could not find expected ':'", "a key without a colon", "write key: value"},
-		{"found character that cannot start any token", "a text begins with a character that has another meaning", "quote it"},
-		{"found unexpected end of stream", "a quoted text does not end", "write the closing quote"},
-		{"found unknown escape character", "an unknown escape in double quotes", "write \\\\ for a backslash"},
+			"unexpected colon", "align the key with the keys before it, or quote a text that contains a colon and a space"},
+		{"block sequence entries are not allowed in this context", "unexpected -", "begin the list on a new line"},
+		{"could not find expected ':'", "key without a colon", "write key: value"},
+		{"found character that cannot start any token", "text begins with a reserved character", "quote it"},
+		{"found unexpected end of stream", "quoted text is not closed", "write the closing quote"},
+		{"found unknown escape character", "unknown escape sequence in double quotes", "write \\\\ for a backslash"},
 	} {
 		if strings.HasPrefix(message, e.message) {
 			return e.text, e.hint
@@ -157,13 +157,13 @@ func (s *source) readable(data []byte, most int) bool {
 	before := len(s.faults)
 	switch {
 	case len(data) > most:
-		s.fault(place{}, "", "", "the file has %d bytes, at most %d are read", len(data), most)
+		s.fault(place{}, "", "", "file has %d bytes, more than the limit of %d", len(data), most)
 		return false
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
-		s.fault(place{1, 1}, "", "save it as UTF-8 without one", "the file begins with a byte order mark")
+		s.fault(place{1, 1}, "", "save the file as UTF-8 without the mark", "file begins with a byte order mark")
 		return false
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		s.fault(place{1, 1}, "", "save it as UTF-8", "the file is UTF-16")
+		s.fault(place{1, 1}, "", "save the file as UTF-8", "file is encoded in UTF-16")
 		return false
 	}
 	at := place{1, 1}
@@ -171,7 +171,7 @@ func (s *source) readable(data []byte, most int) bool {
 		r, n := utf8.DecodeRune(data)
 		switch {
 		case r == utf8.RuneError && n == 1:
-			s.fault(at, "", "", "byte 0x%02x is not UTF-8", data[0])
+			s.fault(at, "", "", "byte 0x%02x is not valid UTF-8", data[0])
 			return false
 		case r == '\r' && len(data) > 1 && data[1] == '\n':
 		case r != '\n' && r != '\t' && forbidden(r):
@@ -203,7 +203,7 @@ func forbidden(r rune) bool {
 func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 	at := placeOf(n)
 	if depth > MaxDepth {
-		s.fault(at, path, "", "nested deeper than %d levels", MaxDepth)
+		s.fault(at, path, "", "nested more than %d levels deep", MaxDepth)
 		n.Kind = 0
 	}
 	if s.unsupported(n, path) && n.Anchor == "" {
@@ -227,7 +227,7 @@ func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 	default:
 		s.at[path] = at
 		if n.Style == 0 && !s.written(n) {
-			s.fault(owner, path, "quote it, or write it as a | block", "a string without quotes is on one line, without tabs")
+			s.fault(owner, path, "quote it, or write it as a | block", "unquoted string must be on one line, without tabs")
 			n.Kind = 0
 		}
 	}
@@ -255,9 +255,9 @@ func (s *source) mapping(n *yaml.Node, path string, depth int) {
 		case key.Tag == "!!merge":
 			s.fault(at, here, "write the keys out", "merge keys are not supported")
 		case kindOf(key) != kindString:
-			s.fault(at, here, "quote it", "keys are strings")
+			s.fault(at, here, "quote it", "key must be a string")
 		case key.Style == 0 && !s.written(key):
-			s.fault(at, here, "quote it", "a key without quotes is on one line, without tabs")
+			s.fault(at, here, "quote it", "unquoted key must be on one line, without tabs")
 		case duplicate:
 			s.fault(at, here, "", "duplicate key, first at line %d", before)
 		default:

@@ -14,11 +14,12 @@ import (
 
 // AdminAccount is an operator with a token, as configured in admin.admins.
 type AdminAccount struct {
-	Name    string          `yaml:"name,required" doc:"short name, shown in the audit log, the log and granted approvals"`
-	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create generates a token and its digest"`
-	Roles   []adminapi.Role `yaml:"roles,required" doc:"roles of the admin: viewer reads; operator also resets limits and changes owners and idle resources; approver answers approval requests; admin may do everything, including managing keys"`
-	Org     string          `yaml:"org" doc:"organisation that the admin is restricted to; empty gives access to all organisations and the gateway itself"`
-	Expires time.Time       `yaml:"expires" doc:"time at which the token expires, RFC 3339; if absent, it never expires"`
+	Name string `yaml:"name,required" doc:"short name, shown in the log, in the audit log and with the approvals that the admin granted"`
+
+	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token as 64 hexadecimal digits. The command tollgate keys create generates a token and its digest"`
+	Roles   []adminapi.Role `yaml:"roles,required" doc:"roles of the admin: a viewer has read access, an operator can also reset limits and change owners and idle resources, an approver can answer approval requests, and an admin can do everything, including managing keys"`
+	Org     string          `yaml:"org" doc:"organisation that the admin is restricted to. If empty, the admin has access to all organisations and to the gateway itself"`
+	Expires time.Time       `yaml:"expires" doc:"time at which the token expires (RFC 3339). If absent, the token never expires"`
 }
 
 // MaxAdminName is the maximum length of an admin's name in bytes.
@@ -33,27 +34,29 @@ func (a *AdminAccount) Validate() error {
 	errs.If(a.Name == "" || len(a.Name) > MaxAdminName ||
 		strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name",
 		"must consist of at most %d letters, digits, '-', '_', '.' and '@'", MaxAdminName)
-	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
-	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(adminapi.Role("").Values(), ", "))
+	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved for the audit log", a.Name)
+	errs.If(len(a.Roles) == 0, "roles", "must contain at least one of %s", strings.Join(adminapi.Role("").Values(), ", "))
 	return errors.Join(errs...)
 }
 
 // AdminIssuer is an OpenID Connect issuer whose tokens authenticate operators.
 type AdminIssuer struct {
-	ID                   string `yaml:"id,required" doc:"short name; the audit log shows the admins of this issuer as id:NAME"`
+	ID                   string `yaml:"id,required" doc:"short name of the issuer. The audit log shows admins of this issuer as id:NAME"`
 	identity.TokenIssuer `yaml:",inline"`
 
-	Claims AdminClaims              `yaml:"claims" doc:"claims that identify the admin: a claim name, or a JSON pointer such as /realm_access/roles"`
-	Grants map[string]adminapi.Role `yaml:"grants,required" doc:"role for each value of claims.roles; other values are ignored, and a token without any of them is refused"`
-	Login  Login                    `yaml:"login" doc:"OAuth client with which the console logs admins in at this issuer"`
-	Org    string                   `yaml:"org" doc:"organisation that its admins are restricted to; empty gives access to all organisations and the gateway itself"`
+	Claims AdminClaims `yaml:"claims" doc:"claims that identify the admin, each as a claim name or a JSON pointer such as /realm_access/roles"`
+
+	Grants map[string]adminapi.Role `yaml:"grants,required" doc:"role for each value of claims.roles. Other values are ignored, and a token without any listed value is refused"`
+	Login  Login                    `yaml:"login" doc:"OAuth client that the console uses to log admins in at this issuer"`
+	Org    string                   `yaml:"org" doc:"organisation that admins of this issuer are restricted to. If empty, the admins have access to all organisations and to the gateway itself"`
 }
 
 // Login is the OAuth client used to log people in with a browser. If ClientID is empty, the issuer offers no login.
 type Login struct {
-	ClientID     string            `yaml:"client_id" doc:"client ID, which must be one of audiences; register the redirect URL https://HOST/ui/login/callback, or https://HOST/tollgate/ui/login/callback for callers. If empty, the issuer offers no login"`
-	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"client secret; absent for a public client"`
-	Scopes       []string          `yaml:"scopes" doc:"scopes to request in addition to openid, such as groups, so that the ID token contains the claims for roles"`
+	ClientID     string            `yaml:"client_id" doc:"client ID, which must be listed in audiences. Register the redirect URL https://HOST/ui/login/callback for admins, or https://HOST/tollgate/ui/login/callback for callers. If empty, nobody can log in at this issuer"`
+	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"client secret; omit it for a public client"`
+
+	Scopes []string `yaml:"scopes" doc:"scopes to request besides openid, such as groups, so that the ID token contains the claims for roles"`
 }
 
 // validate returns a fault if the client ID is not among the audiences.
@@ -61,7 +64,7 @@ func (l *Login) validate(audiences []string) error {
 	if l.ClientID == "" || slices.Contains(audiences, l.ClientID) {
 		return nil
 	}
-	return fault.Errorf("login.client_id", "must be one of audiences, because tokens are issued for this client")
+	return fault.Errorf("login.client_id", "must be listed in audiences, because tokens are issued for this client")
 }
 
 // Client returns the login client for the issuer with the given URL.
@@ -75,15 +78,15 @@ func (l *Login) Client(issuer string) identity.LoginClient {
 
 // AdminClaims names the claims of a token that identify an operator.
 type AdminClaims struct {
-	Name  string `yaml:"name" doc:"claim with the admin's name, at most 64 characters, such as email; empty means sub"`
-	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles; empty means groups"`
+	Name  string `yaml:"name" doc:"claim with the admin's name of at most 64 characters, such as email. If empty, sub is used"`
+	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles. If empty, groups is used"`
 }
 
 // Validate returns all faults, each with its path relative to the issuer.
 func (i *AdminIssuer) Validate() error {
 	errs := fault.Found{i.TokenIssuer.Validate()}
 	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id",
-		"must consist of at most 32 of a-z, 0-9, - and _")
+		"must consist of 1 to 32 letters a-z, digits, '-' and '_'")
 	errs = append(errs, i.Login.validate(i.Audiences))
 	errs.If(len(i.Grants) == 0, "grants", "must grant at least one role")
 	return errors.Join(errs...)

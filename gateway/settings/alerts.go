@@ -2,7 +2,6 @@ package settings
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,14 +13,15 @@ import (
 
 // Alerts configures which alerts are sent, when, and to which receivers.
 type Alerts struct {
-	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget that trigger an alert, each once per budget period (once a day for a budget without a period); if absent, 50, 80 and 100" unit:"percent"`
-	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts about hours that cost many times the usual amount"`
-	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which an alert is sent, once; 0 means 72h"`
-	Webhook    webhook.Config `yaml:"webhook" doc:"webhook that receives alerts, in addition to the log and metrics; without url, none"`
+	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, once per budget period, or once a day for a budget without a period. If absent, alerts are sent at 50, 80 and 100" unit:"percent"`
+	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts for hours that cost many times the usual amount"`
+	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which a single alert is sent; 0 means 72h"`
 
-	Report Report `yaml:"report" doc:"weekly report on the organisation and on each team, sent to the webhook and written to the directory spend.reports"`
+	Webhook webhook.Config `yaml:"webhook" doc:"webhook for alerts, in addition to log and metrics. If url is not set, no webhook is called"`
 
-	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and not used elsewhere; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
+	Report Report `yaml:"report" doc:"weekly report on the organisation and each team, sent to webhook and written to spend.reports"`
+
+	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256. The key must have at least 24 bytes and must not be used elsewhere. Each link opens a page where the resource can be snoozed for 24h. Requires public_url. If absent, notices contain no links"`
 }
 
 // minSnoozeSecret is the minimum length of snooze_secret in bytes.
@@ -30,20 +30,20 @@ const minSnoozeSecret = 24
 // Validate returns all faults, each with its path relative to the section.
 func (a *Alerts) Validate() error {
 	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
-	errs.If(a.Report.Hour < 0 || a.Report.Hour > 23, "report.hour", "must be from 0 to 23")
+	fault.Between(&errs, "report.hour", a.Report.Hour, 0, 23)
 	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
 	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "snooze_secret",
 		"must have at least %d bytes", minSnoozeSecret)
 	for i, percent := range a.Thresholds {
-		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
+		fault.Between(&errs, fault.Index("thresholds", i), percent, 1, 100)
 	}
 	return errors.Join(errs...)
 }
 
 // Report sets the time of weekly reports. The zero Report disables them.
 type Report struct {
-	Weekday Weekday `yaml:"weekday" doc:"weekday of the report about the previous seven days; if empty, no reports are created"`
-	Hour    int     `yaml:"hour" doc:"hour of the report, 0 to 23 in UTC"`
+	Weekday Weekday `yaml:"weekday" doc:"weekday on which the report on the previous seven days is created. If empty, no reports are created"`
+	Hour    int     `yaml:"hour" doc:"hour at which the report is created, from 0 to 23 in UTC"`
 }
 
 // Due returns the time at which the latest report became due, or the zero time if reports are disabled.

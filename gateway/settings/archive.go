@@ -9,8 +9,8 @@ import (
 
 // Archive limits the decisions stored in Redis.
 type Archive struct {
-	For time.Duration `yaml:"for" doc:"how long Redis stores calls that were refused, caused a warning, used an exception or changed something, so that any gateway can explain them; 0 stores none"`
-	Max int           `yaml:"max" doc:"maximum number of stored calls per organisation; each takes about 2.5 KB" unit:"exchanges"`
+	For time.Duration `yaml:"for" doc:"retention in Redis of calls that were refused, caused a warning, used an exception or changed something, so that any gateway can explain these calls; 0 stores none"`
+	Max int           `yaml:"max" doc:"maximum number of stored calls per organisation. Each call takes about 2.5 KB" unit:"exchanges"`
 }
 
 // DefaultArchive returns a limit of one day and 10,000 exchanges.

@@ -14,9 +14,9 @@ import (
 // Balancers lists the trusted load balancers, and how they forward the caller's address. The zero value trusts none.
 type Balancers struct {
 	Addresses []netip.Prefix `yaml:"addresses" doc:"networks of the load balancers, such as 10.0.0.0/24"`
-	Protocol  bool           `yaml:"proxy_protocol" doc:"the balancers send a PROXY protocol header, version 1 or 2, on each connection; a connection without one is closed"`
-	Hops      int            `yaml:"forwarded_hops" doc:"number of proxies that append to X-Forwarded-For, including the one that connects to the gateway; 0 ignores the header" unit:"proxies"`
-	Traces    bool           `yaml:"trace_context" doc:"the balancers send their own trace contexts (traceparent), which become the parents of the gateway's spans. Set it for Envoys configured by a gateway with telemetry.otlp"`
+	Protocol  bool           `yaml:"proxy_protocol" doc:"require a PROXY protocol header (version 1 or 2) at the start of each connection from a load balancer. Connections without this header are closed"`
+	Hops      int            `yaml:"forwarded_hops" doc:"number of proxies that append an address to X-Forwarded-For, including the proxy that connects to the gateway; 0 means that the header is ignored" unit:"proxies"`
+	Traces    bool           `yaml:"trace_context" doc:"use the trace contexts (traceparent) that the load balancers send as parents of the gateway's spans. Set this for Envoys that get their configuration from a gateway with telemetry.otlp"`
 }
 
 // maxHops is the maximum of Hops.
@@ -26,7 +26,7 @@ const maxHops = 16
 func (c *Balancers) Validate() error {
 	var errs fault.Found
 	fault.Between(&errs, "forwarded_hops", c.Hops, 0, maxHops)
-	errs.If((c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0, "addresses", "must list the trusted balancers")
+	errs.If((c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0, "addresses", "must list the load balancers that proxy_protocol, forwarded_hops or trace_context trusts")
 	return errors.Join(errs...)
 }
 

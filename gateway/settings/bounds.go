@@ -17,13 +17,13 @@ import (
 
 // OrgBounds restricts organisations that are configured in files of their own. The zero value imposes no restrictions.
 type OrgBounds struct {
-	Budget ledger.Budget `yaml:"budget" doc:"highest budget of such an organisation: it must set every ceiling set here, no higher than here, and may be approvable only if this budget is"`
-	Env    []string      `yaml:"credential_env" doc:"patterns of environment variables that its secrets may use, with * and ?, such as KEY_{id}; {id} is its ID in capitals, with _ in place of all characters other than letters and digits. If absent, any; [] permits none"`
-	Files  []string      `yaml:"credential_files" doc:"patterns of files that its secrets, tokens and keys may use, such as /run/secrets/{id}/*; {id} is its ID, and * does not match a slash. If absent, only files in the organisation's own directory; [] permits none"`
+	Budget ledger.Budget `yaml:"budget" doc:"highest budget that an organisation in orgs_files can have. The organisation must set each limit that is set here, to at most the value here, and its budget can be approvable only if this budget is approvable"`
+	Env    []string      `yaml:"credential_env" doc:"environment variables that an organisation's secrets can refer to, as patterns with * and ?, such as KEY_{id}. In a pattern, {id} stands for the organisation's ID in capitals, with _ in place of all characters other than letters and digits. If absent, all variables are permitted; [] permits none"`
+	Files  []string      `yaml:"credential_files" doc:"files that an organisation's secrets, tokens and keys can refer to, as patterns such as /run/secrets/{id}/*. In a pattern, {id} stands for the organisation's ID, and * does not match a slash. If absent, only files in the directory of the organisation's file are permitted; [] permits none"`
 
-	Networks []egress.Network `yaml:"networks" doc:"private networks that its URLs may reach, such as 10.1.0.0/16; if absent, none. Loopback, link-local and cloud metadata addresses and this host are never permitted"`
-	Keys     int              `yaml:"keys" doc:"maximum number of its keys; 0 means 10000" unit:"keys"`
-	Enforce  []string         `yaml:"enforce" doc:"built-in policies that it must enforce for all its callers without exceptions"`
+	Networks []egress.Network `yaml:"networks" doc:"private networks that an organisation's URLs can reach, such as 10.1.0.0/16. If absent, only public addresses are permitted. Loopback, link-local and cloud metadata addresses and the addresses of this host are never permitted"`
+	Keys     int              `yaml:"keys" doc:"maximum number of keys of an organisation; 0 means 10000" unit:"keys"`
+	Enforce  []string         `yaml:"enforce" doc:"built-in policies that an organisation must enforce for all callers, without exceptions"`
 }
 
 // RejectedFile is an organisation file that was not accepted.
@@ -44,7 +44,7 @@ func (b *OrgBounds) Validate() error {
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
 			_, err := path.Match(p, "")
-			errs.If(err != nil, fault.Index(name, i), "%q is not a pattern: a [ needs its ], and a \\ a character after it", p)
+			errs.If(err != nil, fault.Index(name, i), "invalid pattern %q: each [ must be closed by ], and each \\ must be followed by a character", p)
 		}
 	}
 	return errors.Join(errs...)
@@ -61,11 +61,11 @@ func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
 func (b *OrgBounds) Check(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
-	errs.If(o.ID != name, "id", "must be %q, the name of the file", name)
+	errs.If(o.ID != name, "id", "must be %q, like the name of the file", name)
 	own := o.Budget.Limits()
 	for i, most := range b.Budget.Limits() {
 		at := "budget." + ledger.CeilingName(i)
-		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s (org_bounds)", ledger.AmountText(i, most))
+		errs.If(most > 0 && own[i] == 0, at, "must be set to at most %s (org_bounds)", ledger.AmountText(i, most))
 		errs.If(most > 0 && own[i] > most, at, "must be at most %s (org_bounds)", ledger.AmountText(i, most))
 	}
 	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable,
@@ -104,7 +104,7 @@ func (b *OrgBounds) allowsFile(org, file string) bool {
 	return within(b.Files, literal.Replace(org), file)
 }
 
-// within reports whether name matches one of the patterns, in which {id} is replaced by id.
+// within reports whether name matches one of the patterns after {id} is replaced by id.
 func within(patterns []string, id, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", id), name)

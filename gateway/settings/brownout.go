@@ -13,12 +13,12 @@ import (
 // shutdown. If Daily is zero, it is a single window from From to Until. Otherwise it recurs daily, and From and Until are
 // optional bounds on the recurrence.
 type Brownout struct {
-	Dialects []Dialect `yaml:"dialects,required" doc:"legacy dialects to refuse: v1, graphql"`
-	From     time.Time `yaml:"from" doc:"start time, RFC 3339"`
-	Until    time.Time `yaml:"until" doc:"end time, RFC 3339"`
-	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30, or 23:30-00:30 across midnight"`
-	Weekdays []Weekday `yaml:"weekdays" doc:"days on which the daily range begins; empty means every day"`
-	Message  string    `yaml:"message" doc:"text sent to refused callers; empty states the end time"`
+	Dialects []Dialect `yaml:"dialects,required" doc:"legacy APIs with refused calls: v1, graphql"`
+	From     time.Time `yaml:"from" doc:"start time (RFC 3339)"`
+	Until    time.Time `yaml:"until" doc:"end time (RFC 3339)"`
+	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30, or 23:30-00:30 for a range across midnight"`
+	Weekdays []Weekday `yaml:"weekdays" doc:"weekdays on which the daily range begins. If empty, the range applies every day"`
+	Message  string    `yaml:"message" doc:"text that is sent to refused callers. If empty, the text states the end time"`
 }
 
 // Dialect is a legacy API: "v1" or "graphql".
@@ -48,10 +48,10 @@ func (h *Hours) UnmarshalText(text []byte) error {
 	from, ok1 := timeOfDay(begin)
 	to, ok2 := timeOfDay(end)
 	if !ok || !ok1 || !ok2 || from == day {
-		return errors.New("must be two times of the day like 10:00-10:30")
+		return errors.New("must be a time range such as 10:00-10:30")
 	}
 	if from == to {
-		return errors.New("must not begin and end at the same time; a whole day is 00:00-24:00")
+		return errors.New("must not begin and end at the same time; for a whole day, write 00:00-24:00")
 	}
 	*h = Hours{Begin: from, End: to}
 	return nil
@@ -81,17 +81,17 @@ const maxBrownoutMessage = 400
 // Validate checks c and joins all errors, each with the path of its setting.
 func (c Brownout) Validate() error {
 	var faults fault.Found
-	faults.If(len(c.Dialects) == 0, "dialects", "must name at least one dialect")
+	faults.If(len(c.Dialects) == 0, "dialects", "must contain v1, graphql or both")
 	recurs := c.Daily != Hours{}
 	switch {
 	case !recurs && c.From.IsZero():
-		faults.Add("from", "is required without daily")
+		faults.Add("from", "is required if daily is not set")
 	case !recurs && c.Until.IsZero():
-		faults.Add("until", "is required without daily")
+		faults.Add("until", "is required if daily is not set")
 	case !c.Until.IsZero() && !c.Until.After(c.From):
 		faults.Add("until", "must be after from")
 	}
-	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "must be empty without daily")
-	faults.If(len(c.Message) > maxBrownoutMessage, "message", "must be at most %d bytes", maxBrownoutMessage)
+	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "must be empty if daily is not set")
+	faults.If(len(c.Message) > maxBrownoutMessage, "message", "must have at most %d bytes", maxBrownoutMessage)
 	return errors.Join(faults...)
 }

@@ -33,17 +33,17 @@ import (
 // the configuration is reloaded ("live") or only after a restart ("restart"). A reload tag also applies to the settings below it.
 type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener, which serves callers" reload:"restart"`
-	PublicURL string `yaml:"public_url" doc:"URL of this gateway for callers, scheme and host only; endpoint records contain it in place of the platform's run interface" reload:"live"`
+	PublicURL string `yaml:"public_url" doc:"URL at which callers reach this gateway, with scheme and host only. In endpoint records, this URL replaces the URL of the platform's run interface" reload:"live"`
 
-	Contact string `yaml:"contact" doc:"contact for help with refusals, such as '#gpu-platform' or an address; every refusal contains it and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
+	Contact string `yaml:"contact" doc:"contact for callers whose calls are refused, such as '#gpu-platform' or an address. Each refusal contains the contact and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
 
-	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL with {id} for the endpoint ID, at which callers reach load-balanced endpoints by host name: https://{id}.lb.example; if empty, they are reachable only below public_url" reload:"live"`
+	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL at which callers reach load-balanced endpoints by host name, with {id} in place of the endpoint ID, such as https://{id}.lb.example. If empty, load-balanced endpoints can be reached only below public_url" reload:"live"`
 
-	Instance string `yaml:"instance" doc:"unique name of this gateway among those that share the store; if empty, the host name with a random suffix" reload:"restart"`
+	Instance string `yaml:"instance" doc:"name of this gateway, unique among the gateways that share the store. If empty, the host name with a random suffix is used" reload:"restart"`
 
-	Console bool `yaml:"console" doc:"serve My team, the console for callers and team leads, at /tollgate/ui of the data listener; beyond loopback it requires tls, or balancers with forwarded_hops that terminate TLS" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve My team, the console for callers and team leads, at /tollgate/ui of the data listener. If the listener is not on loopback, the console requires tls, or balancers.forwarded_hops for load balancers that terminate TLS" reload:"restart"`
 
-	TLS      TLS      `yaml:"tls" doc:"TLS of the data listener; without it, only a proxy on the same host or a trusted network should be able to reach the listener" reload:"restart"`
+	TLS      TLS      `yaml:"tls" doc:"TLS of the data listener. Without TLS, only a proxy on the same host or a trusted network should be able to reach the listener" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"listener for operators"`
 	Envoy    Envoy    `yaml:"envoy" doc:"connection to Envoy proxies"`
 	Platform Platform `yaml:"platform" doc:"platform that calls are forwarded to" reload:"live"`
@@ -51,30 +51,32 @@ type Config struct {
 	Timeouts Timeouts `yaml:"timeouts" doc:"time limits"`
 	Run      Run      `yaml:"run" doc:"run interface, which is enabled by platform.run_url"`
 
-	Balancers   Balancers   `yaml:"balancers" doc:"load balancers in front of the data listener whose forwarded client addresses are trusted" reload:"restart"`
-	Connections Connections `yaml:"connections" doc:"limits on connections" reload:"restart"`
+	Balancers   Balancers   `yaml:"balancers" doc:"load balancers trusted to forward client addresses to the data listener" reload:"restart"`
+	Connections Connections `yaml:"connections" doc:"limits on open connections" reload:"restart"`
 
-	Overload  overload.Config     `yaml:"overload" doc:"limits on concurrent calls and work; see operations.md" reload:"restart"`
-	Limits    Limits              `yaml:"limits" doc:"how calls are counted; the rate limits themselves are set for organisations" reload:"restart"`
+	Overload overload.Config `yaml:"overload" doc:"limits on concurrent requests; see docs/operations.md" reload:"restart"`
+
+	Limits Limits `yaml:"limits" doc:"counting of calls for rate limits. The limits themselves are set for each organisation" reload:"restart"`
+
 	Policies  policyconfig.Limits `yaml:"policies" doc:"resource limits of policy evaluations" reload:"live"`
-	Decisions Decisions           `yaml:"decisions" doc:"where decisions are logged, and how long they are stored" reload:"restart"`
+	Decisions Decisions           `yaml:"decisions" doc:"destinations of the decision log, and storage of recent decisions" reload:"restart"`
 	Audit     Audit               `yaml:"audit" doc:"audit log of changes" reload:"restart"`
-	Spend     ledger.Config       `yaml:"spend" doc:"spending ledger; the budgets themselves are set for organisations" reload:"restart"`
+	Spend     ledger.Config       `yaml:"spend" doc:"spending ledger. The budgets themselves are set for each organisation" reload:"restart"`
 	Catalog   catalog.Config      `yaml:"catalog" doc:"price lists" reload:"restart"`
 	Telemetry Telemetry           `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log                 `yaml:"log" doc:"log on standard error" reload:"restart"`
-	Legacy    Legacy              `yaml:"legacy" doc:"settings of both retired interfaces, v1 and GraphQL" reload:"live"`
+	Legacy    Legacy              `yaml:"legacy" doc:"settings that apply to both retired interfaces, v1 and GraphQL" reload:"live"`
 	V1        V1                  `yaml:"v1" doc:"settings of the v1 interface" reload:"live"`
 	GraphQL   GraphQL             `yaml:"graphql" doc:"settings of the GraphQL interface" reload:"live"`
 
-	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may use in place of a key" reload:"live"`
+	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers can use in place of a key" reload:"live"`
 
-	Certificates Certificates `yaml:"certificates" doc:"client certificates that callers may use in place of a key; requires tls at the data listener" reload:"live"`
+	Certificates Certificates `yaml:"certificates" doc:"client certificates that callers can use in place of a key. Requires tls for the data listener" reload:"live"`
 
-	Orgs []Org `yaml:"orgs" doc:"organisations; at least one, unless orgs_files is set" reload:"live"`
+	Orgs []Org `yaml:"orgs" doc:"organisations. At least one organisation is required unless orgs_files is set" reload:"live"`
 
-	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one additional organisation each, such as conf.d/*.yaml: a file contains the settings of an entry of orgs and is named after its id. Relative paths in it are resolved against its directory and must stay there, and its URLs must have public addresses; org_bounds permits more. See docs/operations.md" reload:"live"`
-	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions for the organisations of orgs_files. Without this section, their paths must stay in the directory of the file, and their URLs must have public addresses; see docs/operations.md" reload:"live"`
+	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of organisation files, such as conf.d/*.yaml. Each file defines one additional organisation with the same settings as an entry of orgs, and is named after the organisation's id. Relative paths in a file are resolved against its directory and must stay there, and URLs must have public addresses, unless org_bounds permits more. See docs/operations.md" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions on the organisations in orgs_files. Without this section, paths of an organisation must stay in the directory of the organisation's file, and URLs must have public addresses. See docs/operations.md" reload:"live"`
 
 	// RejectedFiles lists the organisation files that were not accepted.
 	RejectedFiles []RejectedFile `yaml:"-"`
@@ -86,7 +88,7 @@ type Config struct {
 
 // TLS configures the encryption of a listener. The zero TLS disables encryption.
 type TLS struct {
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM certificate chain, the listener's own certificate first; enabling or disabling TLS requires a restart"`
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM certificate chain that starts with the listener's own certificate. Enabling or disabling TLS requires a restart"`
 	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the certificate"`
 	// Pair is the parsed certificate and key, or nil if TLS is disabled.
 	Pair *tls.Certificate `yaml:"-"`
@@ -97,71 +99,74 @@ func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).P
 
 // Admin configures the operators' listener.
 type Admin struct {
-	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it requires a token or admins" reload:"restart"`
-	Token  strictyaml.Secret `yaml:"token" doc:"shared token with all roles, at least 16 characters. Prefer admins, because the audit log records no name for it. If this token or any admin is configured, everything except probes and metrics requires a token" reload:"live"`
+	Listen string `yaml:"listen" doc:"address of the admin listener. Non-loopback addresses require token, admins or issuers" reload:"restart"`
+
+	Token  strictyaml.Secret `yaml:"token" doc:"shared token of at least 16 characters that grants all roles. Prefer admins: the audit log contains no name for a shared token. If token, admins or issuers is set, all requests except probes and metrics require a token" reload:"live"`
 	Admins []AdminAccount    `yaml:"admins" doc:"operators, each with a name, a token and roles" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"TLS of the admin listener" reload:"restart"`
 
-	URL string `yaml:"url" doc:"URL of the admin listener for operators, scheme and host only; links in alerts lead to its console. If empty, links for approvers lead to My team, provided that public_url is set" reload:"live"`
+	URL string `yaml:"url" doc:"URL at which operators reach the admin listener, with scheme and host only. Links in alerts point to the operators' console at this URL. If empty, links for approvers point to My team, provided that public_url is set" reload:"live"`
 
-	Console bool `yaml:"console" doc:"serve the operators' console at /ui; beyond loopback it requires admin.tls" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve the operators' console at /ui. If the admin listener is not on loopback, the console requires admin.tls" reload:"restart"`
 
-	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens authenticate operators; use an audience that no caller's token contains" reload:"live"`
+	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens authenticate operators. Use an audience that callers' tokens do not contain" reload:"live"`
 }
 
 // Platform configures the connection to the platform.
 type Platform struct {
-	BaseURL string `yaml:"base_url,required" doc:"URL of the platform's REST API, scheme and host only; https beyond loopback"`
+	BaseURL string `yaml:"base_url,required" doc:"URL of the platform's REST API, with scheme and host only. Must be https unless the host is on loopback or allow_insecure is set"`
 
-	RunURL string `yaml:"run_url" doc:"URL of the platform's run interface, scheme and host only; if empty, the run interface is disabled"`
+	RunURL string `yaml:"run_url" doc:"URL of the platform's run interface, with scheme and host only. If empty, the interface is disabled"`
 
-	BalancedURL string `yaml:"lb_url" doc:"URL of load-balanced endpoints, with {id} for the endpoint ID: https://{id}.run.example; if empty, they are disabled"`
+	BalancedURL string `yaml:"lb_url" doc:"URL of load-balanced endpoints, with {id} in place of the endpoint ID, such as https://{id}.run.example. If empty, load-balanced endpoints are disabled"`
 
-	AllowInsecure bool `yaml:"allow_insecure" doc:"permit an http URL beyond loopback; platform keys are then sent unencrypted, so use it only in a trusted network"`
+	AllowInsecure bool `yaml:"allow_insecure" doc:"permit http URLs of hosts that are not on loopback. Platform keys are then sent unencrypted, so use this setting only in a trusted network"`
 
-	Connections int `yaml:"connections" doc:"maximum open connections to each of these addresses, and to each load-balanced endpoint; further calls wait. 0 means no limit. Set it if the network's address translation has few ports" unit:"connections" zero:"no bound" reload:"live"`
+	Connections int `yaml:"connections" doc:"maximum number of open connections to each platform URL and to each load-balanced endpoint. Further calls wait. 0 means no limit. Set a limit if the address translation (NAT) of your network provides few ports" unit:"connections" zero:"no bound" reload:"live"`
 
-	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"proxy for connections to the platform: an http, https or socks5 URL. A URL with a name and password must be a secret; any other may be written directly. If absent, HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply" reload:"live"`
+	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"http, https or socks5 URL of a proxy for connections to the platform. A URL with a user name and password must be a secret; any other URL can be written directly. If absent, the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply" reload:"live"`
 }
 
 // Run configures the run interface.
 type Run struct {
-	Memory int64 `yaml:"memory" doc:"total size of the request bodies of all callers that are in progress; further requests are refused with 503. A parsed body with many small values needs several times its size" unit:"bytes" reload:"restart"`
+	Memory int64 `yaml:"memory" doc:"maximum total size of the request bodies in progress, for all callers together. Further requests are refused with 503. A body with many small values occupies several times its size after parsing" unit:"bytes" reload:"restart"`
 
-	Batches bool `yaml:"batches" doc:"serve batches, a beta feature of the platform: jobs that are collected and run together" reload:"live"`
+	Batches bool `yaml:"batches" doc:"serve batches, a beta feature of the platform that collects jobs and runs them together" reload:"live"`
 
-	WebSockets int64 `yaml:"websockets" doc:"maximum open WebSockets to load-balanced endpoints; further ones are refused with 503" unit:"connections" reload:"restart"`
+	WebSockets int64 `yaml:"websockets" doc:"maximum number of open WebSockets to load-balanced endpoints. Further WebSockets are refused with 503" unit:"connections" reload:"restart"`
 }
 
 // Redis configures the shared store. Exactly one of URL and Embedded is set.
 type Redis struct {
-	URL      strictyaml.Secret `yaml:"url,plain" doc:"URL of Redis: redis://user:password@host:6379/0 for one server, redis+cluster://user:password@a:6379,b:6379 for a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME for the master NAME of Sentinels (with the parameters sentinel_username and sentinel_password), or unix://user:password@/run/redis.sock?db=0 for a Unix socket. rediss in place of redis uses TLS (parameters tls_ca, tls_cert, tls_key and tls_server_name), and the parameter pool_size limits the connections to a server. A URL with a user or password must be a secret; any other may be written directly"`
-	Embedded bool              `yaml:"embedded" doc:"use a store in this process, for trials and tests with a single gateway; its data is lost on restart"`
-	Prefix   Prefix            `yaml:"prefix" doc:"prefix of all keys in Redis; installations that share a Redis need different prefixes"`
+	URL strictyaml.Secret `yaml:"url,plain" doc:"URL of Redis: redis://user:password@host:6379/0 for a single server, redis+cluster://user:password@a:6379,b:6379 for a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME for the master NAME of Sentinels (with the parameters sentinel_username and sentinel_password), or unix://user:password@/run/redis.sock?db=0 for a Unix socket. For TLS, write rediss in place of redis, and set the parameters tls_ca, tls_cert, tls_key and tls_server_name as needed. The parameter pool_size limits the number of connections to each server. A URL with a user name or password must be a secret; any other URL can be written directly"`
+
+	Embedded bool `yaml:"embedded" doc:"use an in-memory store, for trials and tests with a single gateway. All data is lost on restart"`
+
+	Prefix Prefix `yaml:"prefix" doc:"prefix of all keys in Redis. Installations that share a Redis need different prefixes"`
 }
 
 // Timeouts limits how long the gateway waits.
 type Timeouts struct {
-	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
-	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
-	Call     time.Duration `yaml:"call" doc:"a complete call that changes something, even after its caller has disconnected" reload:"live"`
-	Lookup   time.Duration `yaml:"lookup" doc:"searching for the resource of a create whose response was lost, before the caller is answered; 0 answers immediately" reload:"live"`
-	Run      time.Duration `yaml:"run" doc:"waiting for each part of a run interface response, starting with the headers" reload:"live"`
-	Body     time.Duration `yaml:"body" doc:"receiving a request body; for the run interface, each MiB of it" reload:"restart"`
-	Write    time.Duration `yaml:"write" doc:"sending one part of a response to a caller" reload:"restart"`
-	Notice   time.Duration `yaml:"notice" doc:"time to keep serving after readiness has failed, so that load balancers notice; 0 means 5s if envoy.xds has groups, otherwise no delay" reload:"restart"`
-	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work at shutdown, once the listeners have closed" reload:"restart"`
+	Connect  time.Duration `yaml:"connect" doc:"time limit for connecting to the platform" reload:"live"`
+	Response time.Duration `yaml:"response" doc:"time to wait for the platform's response headers" reload:"live"`
+	Call     time.Duration `yaml:"call" doc:"time limit for a complete call that changes something. The limit also applies after the caller has disconnected" reload:"live"`
+	Lookup   time.Duration `yaml:"lookup" doc:"time to search for the created resource if the response to a create was lost, before the caller gets an answer; 0 means an immediate answer" reload:"live"`
+	Run      time.Duration `yaml:"run" doc:"time to wait for each part of a run interface response, starting with the headers" reload:"live"`
+	Body     time.Duration `yaml:"body" doc:"time limit for receiving a request body, or each MiB of it on the run interface" reload:"restart"`
+	Write    time.Duration `yaml:"write" doc:"time limit for sending one part of a response to a caller" reload:"restart"`
+	Notice   time.Duration `yaml:"notice" doc:"time to keep serving at shutdown after the readiness probe has begun to fail, so that load balancers notice the shutdown; 0 means 5s if envoy.xds.groups is set, and no delay otherwise" reload:"restart"`
+	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work after the listeners have closed" reload:"restart"`
 }
 
 // Limits configures how calls are counted.
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
-	Recovery time.Duration `yaml:"recovery" doc:"longest time for which calls are refused after a Redis restart or failover, while gateways restore their counters; at least 1s"`
+	Recovery time.Duration `yaml:"recovery" doc:"maximum time that calls are refused after a Redis restart or failover, while gateways restore their counters; at least 1s"`
 
-	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"limit for addresses that send no valid key"`
-	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks exempt from this limit, such as 10.0.0.5/32: load balancers that forward all callers"`
-	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"divides a platform account among its teams when the account is near its own rate limit"`
+	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"rate limit of each address that sends requests without a valid key"`
+	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks that are exempt from limits.anonymous, such as 10.0.0.5/32 for a load balancer that forwards the requests of all callers"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"division of a platform account among teams when the account is near its own rate limit"`
 }
 
 // Decisions configures the decision log and how long decisions are stored.
@@ -169,7 +174,7 @@ type Decisions struct {
 	policyconfig.DecisionLog `yaml:",inline"`
 
 	Keep   int     `yaml:"keep" doc:"number of recent exchanges kept in memory for explanations" unit:"exchanges"`
-	Shared Archive `yaml:"shared" doc:"decisions stored in Redis, which any gateway can explain"`
+	Shared Archive `yaml:"shared" doc:"decisions that are stored in Redis, so that any gateway can explain them"`
 }
 
 // Log configures the log on standard error.
@@ -265,7 +270,7 @@ func (c *Config) Validate() error {
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
 			found.Add("idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile)
 		}
-		found.If(!o.Alerts.SnoozeSecret.IsZero() && c.PublicURL == "", "alerts.snooze_secret", "needs public_url, the target of links")
+		found.If(!o.Alerts.SnoozeSecret.IsZero() && c.PublicURL == "", "alerts.snooze_secret", "requires public_url, because links point to it")
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}
@@ -274,12 +279,12 @@ func (c *Config) Validate() error {
 		}
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
-		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
+		errs = append(errs, fault.Errorf("legacy.keyless.org", "organisation %q is not defined", org))
 	}
 	u, err := url.Parse(c.Admin.URL)
 	errs.If(c.Admin.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
 		strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil),
-		"admin.url", "must be the scheme and host of an address, such as https://tollgate.example")
+		"admin.url", "must be a URL with only a scheme and host, such as https://tollgate.example")
 	errs = append(errs, fault.At("contact", checkContact(c.Contact)), c.sharedKeys())
 	return errors.Join(append(errs, c.validateIssuers())...)
 }
@@ -321,12 +326,12 @@ func (c *Config) sharedKeys() error {
 			k := &c.Orgs[i].Keys[j]
 			for _, d := range k.Secrets() {
 				if other, taken := first[d.Digest]; taken {
-					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q have the same digest", other, k.ID)
 				}
 				first[d.Digest] = k.ID
 				if org, given := platform[d.Digest]; given {
 					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j),
-						"is the platform key of organisation %q, with which the caller can bypass the gateway; create another key with tollgate keys create", org)
+						"is the platform key of organisation %q, so the caller can bypass the gateway; create another key with tollgate keys create", org)
 				}
 			}
 		}
@@ -427,7 +432,7 @@ func (c *Config) validateIssuers() error {
 		i, at := &c.Issuers[n], fault.Index("issuers", n)
 		errs = append(errs, fault.At(at, errors.Join(i.Validate(), i.Login.validate(i.Audiences))))
 		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
-		errs.If(urls[i.URL], at+".url", "is also used by another issuer")
+		errs.If(urls[i.URL], at+".url", "is already used by another issuer")
 		urls[i.URL] = true
 	}
 	for n := range c.Certificates.Authorities {
@@ -439,7 +444,7 @@ func (c *Config) validateIssuers() error {
 		for m, k := range c.Orgs[n].Keys {
 			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
 				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id",
-					"has the prefix of the callers of issuer %q; use another id", issuer))
+					"begins with the prefix of IDs of callers of issuer %q; use another id", issuer))
 			}
 		}
 	}
@@ -450,9 +455,9 @@ func (c *Config) validateIssuers() error {
 func (c *Config) validateCertificates() error {
 	switch n := len(c.Certificates.Authorities); {
 	case n == 0 && c.Certificates.Required:
-		return fault.Errorf("required", "needs authorities")
+		return fault.Errorf("required", "requires authorities to be set")
 	case n > 0 && c.TLS.Certificate.IsZero():
-		return fault.Errorf("authorities", "need tls: without it the data listener cannot request certificates")
+		return fault.Errorf("authorities", "requires tls, because the data listener cannot request certificates without TLS")
 	case c.Certificates.Required && c.Envoy.Listen != "":
 		return fault.Errorf("required", "cannot be enforced through envoy.listen, because Envoy does not forward the caller's certificate")
 	}
@@ -463,20 +468,20 @@ func (c *Config) validateCertificates() error {
 func (c *Config) validateMapping(m *identity.Mapping) error {
 	var errs fault.Found
 	for n, org := range m.Orgs {
-		errs.If(c.Org(org) == nil, fault.Index("orgs", n), "no organisation %q is defined", org)
+		errs.If(c.Org(org) == nil, fault.Index("orgs", n), "organisation %q is not defined", org)
 	}
 	teams := c.Teams()
 	known := func(team string) bool {
 		return slices.ContainsFunc(m.Orgs, func(org string) bool { return slices.Contains(teams[org], team) })
 	}
-	errs.If(m.Team != "" && !known(m.Team), "team", "none of its organisations has a team %q", m.Team)
+	errs.If(m.Team != "" && !known(m.Team), "team", "team %q is not defined in any organisation in orgs", m.Team)
 	for value, team := range m.Teams {
-		errs.If(!known(team), fault.Key("teams", value), "none of its organisations has a team %q", team)
+		errs.If(!known(team), fault.Key("teams", value), "team %q is not defined in any organisation in orgs", team)
 	}
 	for name := range m.Labels {
 		for _, o := range c.Orgs {
 			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r ledger.LabelRule) bool { return r.Name == name }),
-				fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
+				fault.Key("labels", name), "label %q is not defined in organisation %q", name, o.ID)
 		}
 	}
 	return errors.Join(errs...)

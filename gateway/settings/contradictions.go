@@ -29,7 +29,7 @@ func (c *Config) Warnings(written func(path string) bool) error {
 			for w := range ratelimit.Windows {
 				q := o.Limit.Quota(w)
 				errs.If(q > 0 && q < int64(n), "limits.gateways",
-					"while Redis is down, no call is admitted: each of %d gateways gets less than one of the %d calls a %s of organisation %q",
+					"is too high: each of %d gateways gets less than one of the %d calls per %s of organisation %q, so no calls are admitted while Redis is down",
 					n, q, ratelimit.WindowName(w), o.ID)
 			}
 		}
@@ -46,7 +46,7 @@ func (c *Config) localFailure() bool {
 func (t *Timeouts) contradictions() fault.Found {
 	var errs fault.Found
 	for path, d := range map[string]time.Duration{"connect": t.Connect, "response": t.Response, "lookup": t.Lookup} {
-		errs.If(d > t.Call, "timeouts."+path, "%s exceeds timeouts.call (%s), which ends the wait", d, t.Call)
+		errs.If(d > t.Call, "timeouts."+path, "%s exceeds timeouts.call (%s), which expires first", d, t.Call)
 	}
 	return errs
 }
@@ -73,8 +73,8 @@ func (o *Org) contradictions() fault.Found {
 	for i, c := range o.Classes {
 		at := fault.Index("classes", i)
 		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id",
-			"%q is also the name of a window, and ambiguous in RateLimit headers; rename it", c.ID)
-		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "has no effect: organisation %q has no teams", o.ID)
+			"%q is also the name of a time window, which is ambiguous in RateLimit headers; rename the class", c.ID)
+		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "has no effect because organisation %q has no teams", o.ID)
 		if c.Per == "org" {
 			errs = append(errs, fault.At(at, beyondQuota("the organisation", c.Limit, o.Limit)))
 		}
@@ -90,7 +90,7 @@ func cheap(b *ledger.Budget) error {
 	var errs fault.Found
 	least := catalog.Money(policyconfig.MinPodPrice * 1_000_000)
 	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour",
-		"%s USD is below every price: no pod costs less than %s USD an hour, so every start is refused", b.PerHour, least)
+		"%s USD is below the lowest price of a pod, %s USD per hour, so every start is refused", b.PerHour, least)
 	type period struct {
 		name   string
 		amount catalog.Money
@@ -100,8 +100,8 @@ func cheap(b *ledger.Budget) error {
 		if p.amount == 0 {
 			continue
 		}
-		errs.If(p.amount < cent, p.name, "%s USD is below every price, so every start is refused", p.amount)
-		errs.If(shorter.amount > p.amount, shorter.name, "%s exceeds %s (%s), which is used up first", shorter.amount, p.name, p.amount)
+		errs.If(p.amount < cent, p.name, "%s USD is below the lowest possible cost, so every start is refused", p.amount)
+		errs.If(shorter.amount > p.amount, shorter.name, "%s exceeds %s (%s), which is exhausted first", shorter.amount, p.name, p.amount)
 		shorter = p
 	}
 	return errors.Join(errs...)
@@ -112,8 +112,8 @@ func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
 	for i := range own {
-		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses calls first",
-			ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds the limit of %s (%s), which refuses calls first",
+			ledger.AmountText(i, own[i]), whole, ledger.AmountText(i, most[i]))
 	}
 	return errors.Join(errs...)
 }
@@ -123,7 +123,7 @@ func beyondQuota(whole string, part, of ratelimit.Limit) error {
 	var errs fault.Found
 	for w := range ratelimit.Windows {
 		own, most := part.Quota(w), of.Quota(w)
-		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d exceeds %d of %s, which refuses calls first", own, most, whole)
+		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d exceeds the limit of %s (%d), which refuses calls first", own, whole, most)
 	}
 	return errors.Join(errs...)
 }

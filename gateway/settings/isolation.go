@@ -10,10 +10,13 @@ import (
 
 // Isolation sets which callers of an organisation may access the resources of other callers.
 type Isolation struct {
-	Change  Reach           `yaml:"change" doc:"callers that may change a resource: the whole organisation, the owner's team, or only the owner's key; other callers get 404. If empty, the value of read"`
-	Read    Reach           `yaml:"read" doc:"callers that may read and use a resource, with the same choices; if empty, org"`
-	Unowned Unowned         `yaml:"unowned" doc:"callers that may read and change a resource without an owner in the ledger, because it was created outside the gateway or a moment ago: the whole organisation, or only the exempt roles. If empty, admins"`
-	Exempt  []identity.Role `yaml:"exempt" doc:"roles that may read and change all resources; if empty, only admin"`
+	Change Reach `yaml:"change" doc:"callers that can change a resource: all callers of the organisation, the owner's team, or only the owner's key. Other callers get 404. If empty, the value of read is used"`
+
+	Read Reach `yaml:"read" doc:"callers that can read and use a resource, with the same choices as for change. If empty, org is used"`
+
+	Unowned Unowned `yaml:"unowned" doc:"callers that can read and change a resource whose owner is not in the ledger, because the resource was created outside the gateway or a moment ago: all callers of the organisation, or only callers with exempt roles. If empty, admins is used"`
+
+	Exempt []identity.Role `yaml:"exempt" doc:"roles that can read and change all resources. If empty, only admin is exempt"`
 }
 
 // Reach is a group of callers, relative to the owner of a resource.

@@ -10,7 +10,7 @@ import (
 type Issuer struct {
 	identity.Issuer `yaml:",inline"`
 
-	Login Login `yaml:"login" doc:"OAuth client with which the console for callers logs people in at the issuer"`
+	Login Login `yaml:"login" doc:"OAuth client that My team uses to log people in at this issuer"`
 
 	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of each caller"`
 	Budget ledger.Budget   `yaml:"budget" doc:"budget of each caller"`
@@ -18,8 +18,8 @@ type Issuer struct {
 
 // Certificates configures the client certificates that identify callers.
 type Certificates struct {
-	Required    bool        `yaml:"required" doc:"refuse callers without an accepted certificate, even with a key or token; the certificate and the key must belong to the same organisation"`
-	Authorities []Authority `yaml:"authorities" doc:"certificate authorities that sign the certificates"`
+	Required    bool        `yaml:"required" doc:"refuse callers without an accepted certificate, even if they send a key or token. The certificate and the key or token must belong to the same organisation"`
+	Authorities []Authority `yaml:"authorities" doc:"certificate authorities that sign callers' certificates"`
 }
 
 // Authority is a certificate authority whose certificates identify callers, with the rights of these callers.

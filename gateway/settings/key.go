@@ -29,20 +29,26 @@ func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 
 // Key is an API key of a caller.
 type Key struct {
-	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation; logs contain it instead of the key"`
+	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation. Logs contain this name in place of the key"`
 	Team      string          `yaml:"team" doc:"team of the caller"`
-	MovedFrom string          `yaml:"moved_from" doc:"former team of the key: the key's resources and the amounts accrued in the current periods move to its new team; without it, they stay with the former team. See docs/spend.md"`
-	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required unless digests is set"`
-	Digests   []Digest        `yaml:"digests" doc:"alternative to sha256: several accepted keys with their validity periods, such as the old and the new key during a rotation"`
-	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read; if absent, operator. A lead may create keys for its team, see docs/keys.md"`
-	Limit     ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
-	Budget    ledger.Budget   `yaml:"budget" doc:"budget of the key"`
-	Labels    []string        `yaml:"labels" doc:"names of the organisation's labels that the caller may set; if absent, all; [] permits none"`
-	Exempt    bool            `yaml:"exempt" doc:"exempt from rate limits, and sent no RateLimit headers"`
+	MovedFrom string          `yaml:"moved_from" doc:"former team of the key. If set, the key's resources and the amounts accrued in the current periods move to the new team; otherwise they stay with the former team. See docs/spend.md"`
+	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key as 64 hexadecimal digits; required unless digests is set"`
 
-	Addresses []netip.Prefix `yaml:"addresses" doc:"networks from which the key is accepted, such as 10.0.0.0/8; if absent, everywhere"`
-	Expires   time.Time      `yaml:"expires" doc:"time at which the key expires, regardless of its digests, RFC 3339; if absent, it never expires"`
-	Owner     string         `yaml:"owner" doc:"person responsible for the key, as free text of at most 200 bytes"`
+	Digests []Digest `yaml:"digests" doc:"accepted keys with their validity periods, such as two keys during a rotation; replaces sha256"`
+
+	Roles  []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read. If absent, the caller has the role operator. A lead can create keys for the team, see docs/keys.md"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of the key"`
+
+	Labels []string `yaml:"labels" doc:"labels of the organisation that the caller can set. If absent, all are permitted; [] permits none"`
+
+	Exempt bool `yaml:"exempt" doc:"exempt the caller from rate limits, and omit RateLimit headers from responses"`
+
+	Addresses []netip.Prefix `yaml:"addresses" doc:"networks from which the key is accepted, such as 10.0.0.0/8. If absent, the key is accepted from any address"`
+
+	Expires time.Time `yaml:"expires" doc:"time at which the key and all its digests expire (RFC 3339). If absent, the key never expires"`
+
+	Owner string `yaml:"owner" doc:"person responsible for the key, as free text of at most 200 bytes"`
 
 	// Used stores the time of the last use. It is nil until the key is in force.
 	Used *atomic.Int64 `yaml:"-"`
@@ -61,9 +67,9 @@ const maxOwner = 200
 
 // Digest is the SHA-256 digest of a secret of a key, and the period in which the secret is accepted.
 type Digest struct {
-	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	NotBefore time.Time       `yaml:"not_before" doc:"time from which the key is accepted, RFC 3339; if absent, always"`
-	NotAfter  time.Time       `yaml:"not_after" doc:"time until which the key is accepted, RFC 3339; if absent, forever"`
+	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key as 64 hexadecimal digits"`
+	NotBefore time.Time       `yaml:"not_before" doc:"start of the validity period of the key (RFC 3339). If absent, the period has no start"`
+	NotAfter  time.Time       `yaml:"not_after" doc:"end of the validity period of the key (RFC 3339). If absent, the period has no end"`
 }
 
 // Secrets returns the digests of the key as configured.
@@ -92,11 +98,11 @@ func (k *Key) Validate() error {
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
 		errs = append(errs, errors.New("must set either sha256 or digests"))
 	}
-	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must have at most %d bytes, all printable", maxOwner)
+	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must have at most %d bytes and contain only printable characters", maxOwner)
 	for i, p := range k.Addresses {
-		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits set after its length: write %s as %s", p, p.Masked())
+		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits set beyond the prefix length: write %s as %s", p, p.Masked())
 	}
-	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "must include a team for the role lead")
+	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "must not contain lead unless team is set")
 	for i, d := range k.Digests {
 		errs.If(!d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter), fault.Index("digests", i)+".not_after", "must be later than not_before")
 	}

@@ -15,27 +15,29 @@ import (
 
 // Legacy configures the retired interfaces.
 type Legacy struct {
-	Answers    AnswerMode `yaml:"answers" doc:"'faithful' reproduces the actual behaviour of the legacy APIs, which their clients expect; 'strict' follows their descriptions. See docs/v1.md"`
-	Brand      string     `yaml:"brand" doc:"the platform's name in identifiers of clients, such as the parameter include<Brand>Templates and the member is<Brand> of templates. Letters and digits. Empty uses the name of the registered domain of platform.base_url (Acme for rest.acme.io) and the names that callers of the organisation use; isPlatform if there is none"`
-	Deprecated string     `yaml:"deprecated" doc:"deprecation date of the legacy APIs, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
-	Sunset     string     `yaml:"sunset" doc:"earliest end date of the translation, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty omits the header"`
+	Answers AnswerMode `yaml:"answers" doc:"behaviour of the legacy APIs: 'faithful' reproduces the actual behaviour, which clients expect; 'strict' follows the API descriptions. See docs/v1.md"`
+	Brand   string     `yaml:"brand" doc:"name of the platform, in letters and digits, as it appears in the parameter include<Brand>Templates and the member is<Brand> of templates. If empty, the gateway uses the name in the registered domain of platform.base_url (Acme for rest.acme.io) and the names that callers of the organisation use. If no name is known, the member is isPlatform"`
+
+	Deprecated string `yaml:"deprecated" doc:"deprecation date of the legacy APIs as YYYY-MM-DD, sent in the Deprecation header (RFC 9745)"`
+
+	Sunset string `yaml:"sunset" doc:"earliest date on which the legacy APIs end, as YYYY-MM-DD and not before deprecated. The date is sent in the Sunset header (RFC 8594). If empty, the header is omitted"`
 	// Host is the host of the platform's address.
 	Host string `yaml:"-"`
 
-	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, as price collectors send them to the GraphQL interface"`
+	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, which price collectors send to the GraphQL interface"`
 }
 
 // V1 configures the v1 interface.
 type V1 struct {
 	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request, from 1s to 29s. Clients of v1 give up after 30 s"`
-	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request for network volumes, from 1s to budget. Clients of these requests give up after 10 s"`
+	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request for network volumes, from 1s to budget. Clients give up on these requests after 10 s"`
 }
 
 // GraphQL configures the GraphQL interface.
 type GraphQL struct {
-	Introspection bool          `yaml:"introspection" doc:"allow __schema and __type. If false, they are refused with 'GraphQL introspection is not allowed'"`
-	CreateTimeout time.Duration `yaml:"create_timeout" doc:"timeout of a request that creates a pod or a cluster, including the current attempt"`
-	Timeout       time.Duration `yaml:"timeout" doc:"timeout of every other request"`
+	Introspection bool          `yaml:"introspection" doc:"allow the fields __schema and __type. If false, queries with these fields are refused with 'GraphQL introspection is not allowed'"`
+	CreateTimeout time.Duration `yaml:"create_timeout" doc:"time limit for a request that creates a pod or a cluster, including all attempts"`
+	Timeout       time.Duration `yaml:"timeout" doc:"time limit for all other requests"`
 }
 
 // AnswerMode selects between actual and documented behaviour where the legacy APIs deviated from their descriptions.
@@ -45,12 +47,13 @@ type AnswerMode string
 func (AnswerMode) Values() []string { return []string{"faithful", "strict"} }
 
 // UnnamedPlatform warns that the platform's name is unknown. It applies to gateways with callers of the retired interfaces.
-const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
+const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the name of the platform; set legacy.brand, because strict clients of the retired interfaces expect is<Brand> in templates"
 
 // Keyless limits requests that are answered without a key.
 type Keyless struct {
-	Org   string                  `yaml:"org" doc:"ID of the organisation whose platform key is used for these requests; if empty, they are refused"`
-	Limit ratelimit.AddressConfig `yaml:"limit" doc:"limit for addresses that send many such requests; only answered requests count" reload:"restart"`
+	Org string `yaml:"org" doc:"ID of the organisation whose platform key is used. If empty, requests without a key are refused"`
+
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address for requests without a key. Only answered requests count" reload:"restart"`
 }
 
 func defaultLegacy() Legacy {
@@ -70,7 +73,7 @@ func defaultGraphQL() GraphQL {
 func (c *Config) WithoutLegacy() error {
 	var errs fault.Found
 	for _, path := range c.LegacySettings {
-		errs.Add(path, "tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it")
+		errs.Add(path, "must be removed: only the legacy APIs (v1 and GraphQL) use this setting, and tollgate was built without them")
 	}
 	return errors.Join(errs...)
 }
@@ -83,14 +86,14 @@ func (l *Legacy) Validate() error {
 	errs.If(l.Brand != "" && !brandPattern.MatchString(l.Brand), "brand",
 		"must be a letter followed by at most 31 letters and digits, got %q", l.Brand)
 	deprecated, err := time.Parse(time.DateOnly, l.Deprecated)
-	errs.If(err != nil, "deprecated", "must be a date like 2026-11-15, got %q", l.Deprecated)
+	errs.If(err != nil, "deprecated", "must be a date such as 2026-11-15, got %q", l.Deprecated)
 	if l.Sunset == "" {
 		return errors.Join(errs...)
 	}
 	sunset, err := time.Parse(time.DateOnly, l.Sunset)
 	switch {
 	case err != nil:
-		errs.Add("sunset", "must be a date like 2026-11-15, got %q", l.Sunset)
+		errs.Add("sunset", "must be a date such as 2026-11-15, got %q", l.Sunset)
 	case sunset.Before(deprecated):
 		errs.Add("sunset", "must not be before deprecated (%s), got %s", l.Deprecated, l.Sunset)
 	}
@@ -114,8 +117,8 @@ func (c GraphQL) Validate() error {
 	return errors.Join(errs...)
 }
 
-// KnownName returns the platform's name in identifiers: the configured one, or the one derived from the platform's address, or "" if there
-// is none.
+// KnownName returns the platform's name in identifiers: the configured one, or the name derived from the platform's address, or "" if
+// neither is known.
 func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
 
 // DerivedName returns the name of the registered domain of the platform's address, in letters and digits: AcmeCloud for

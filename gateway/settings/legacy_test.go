@@ -27,8 +27,8 @@ func TestLegacyValidate(t *testing.T) {
 		want   string
 	}{
 		"brand":        {func(c *settings.Legacy) { c.Brand = "a b" }, `brand: must be a letter followed by at most 31 letters and digits, got "a b"`},
-		"deprecated":   {func(c *settings.Legacy) { c.Deprecated = "soon" }, `deprecated: must be a date like 2026-11-15, got "soon"`},
-		"sunset":       {func(c *settings.Legacy) { c.Sunset = "later" }, `sunset: must be a date like 2026-11-15, got "later"`},
+		"deprecated":   {func(c *settings.Legacy) { c.Deprecated = "soon" }, `deprecated: must be a date such as 2026-11-15, got "soon"`},
+		"sunset":       {func(c *settings.Legacy) { c.Sunset = "later" }, `sunset: must be a date such as 2026-11-15, got "later"`},
 		"early sunset": {func(c *settings.Legacy) { c.Sunset = "2026-01-01" }, "sunset: must not be before deprecated (2026-11-15), got 2026-01-01"},
 		"defaults":     {func(*settings.Legacy) {}, ""},
 	} {
@@ -50,7 +50,7 @@ func TestDialectsValidate(t *testing.T) {
 
 // Settings of the legacy APIs are faults of a gateway that has no feature for them.
 func TestWithoutLegacy(t *testing.T) {
-	const text = ": tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it"
+	const text = ": must be removed: only the legacy APIs (v1 and GraphQL) use this setting, and tollgate was built without them"
 	wantFault(t, (&settings.Config{LegacySettings: []string{"v1", "orgs[0].brownouts"}}).WithoutLegacy(), "v1"+text+"\norgs[0].brownouts"+text)
 	wantFault(t, new(settings.Config).WithoutLegacy(), "")
 }

@@ -52,7 +52,7 @@ func (b *OrgBounds) confine(o *Org) error {
 		strictyaml.Each(o, func(u *egress.URL) error { u.Restrict(b.Networks); return nil }),
 		strictyaml.Each(o, func(n *egress.Network) error {
 			if !n.Within(b.Networks) {
-				return errors.New("is not in a network of org_bounds.networks")
+				return errors.New("is not covered by org_bounds.networks")
 			}
 			return nil
 		}),

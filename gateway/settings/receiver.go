@@ -17,12 +17,15 @@ import (
 
 // Receiver is an OTLP receiver. The zero Receiver is disabled.
 type Receiver struct {
-	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP receiver; with HTTP, the gateway appends /v1/traces, /v1/metrics and /v1/logs. If empty, nothing is exported"`
-	Protocol Protocol                     `yaml:"protocol" doc:"http or grpc; if empty, grpc for an endpoint with port 4317, otherwise http"`
-	Headers  map[string]strictyaml.Secret `yaml:"headers" doc:"headers of export requests, such as authorization"`
-	CA       strictyaml.Secret            `yaml:"ca" doc:"PEM certificates of the receiver's certificate authorities, in place of the system's"`
+	Endpoint string `yaml:"endpoint" doc:"URL of the OTLP receiver. For HTTP, the gateway appends /v1/traces, /v1/metrics or /v1/logs. If empty, nothing is exported"`
 
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM client certificate chain, for receivers that require one"`
+	Protocol Protocol `yaml:"protocol" doc:"http or grpc. If empty, grpc is used for an endpoint with port 4317, and http otherwise"`
+
+	Headers map[string]strictyaml.Secret `yaml:"headers" doc:"headers of export requests, such as authorization"`
+
+	CA strictyaml.Secret `yaml:"ca" doc:"PEM certificates of the receiver's certificate authorities, in place of the system's authorities"`
+
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM client certificate chain, for receivers that require a client certificate"`
 	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the client certificate"`
 }
 
@@ -35,7 +38,7 @@ func (r *Receiver) Validate() error {
 	errs = append(errs, fault.At("endpoint", egress.CheckPort(u)))
 	r.validateProtocol(&errs)
 	for name, value := range r.Headers {
-		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
+		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not a valid header name")
 		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name),
 			"contains characters that are not permitted in headers")
 	}
@@ -88,7 +91,7 @@ func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
 	case strings.Contains(text, "does not match"):
 		return nil, fault.Errorf("key", "%s is not the private key of the certificate", key.Source())
 	default:
-		return nil, fault.Errorf("certificate", "%s cannot be read: %s", certificate.Source(), text)
+		return nil, fault.Errorf("certificate", "%s cannot be parsed: %s", certificate.Source(), text)
 	}
 }
 
@@ -161,5 +164,5 @@ func (r *Receiver) validateProtocol(errs *fault.Found) {
 		return
 	}
 	errs.If(u.Port() == "", "endpoint", "must contain a port with protocol grpc, such as %s", grpcPort)
-	errs.If(u.Path != "" && u.Path != "/" || u.RawQuery != "", "endpoint", "must have no path with protocol grpc")
+	errs.If(u.Path != "" && u.Path != "/" || u.RawQuery != "", "endpoint", "must not have a path or query with protocol grpc")
 }

@@ -30,20 +30,20 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	traced, run := c.Telemetry.OTLP.Endpoint != "", c.Platform.RunURL != ""
 	logs := c.Decisions.File != nil || c.Decisions.Stdout || c.Decisions.Service != nil
 	const noEndpoint, noLog, noRun = "has no effect without telemetry.otlp.endpoint",
-		"has no effect: decisions has neither file, stdout nor service", "has no effect without platform.run_url"
+		"has no effect unless decisions.file, decisions.stdout or decisions.service is set", "has no effect without platform.run_url"
 	list := []unneeded{
-		{"limits.lease", c.Limits.Mode == ratelimit.ModeLeased, "has no effect: limits.mode is exact"},
+		{"limits.lease", c.Limits.Mode == ratelimit.ModeLeased, "has no effect because limits.mode is exact"},
 		{"telemetry.sample_ratio", traced, noEndpoint},
 		{"telemetry.context.trusted", traced, noEndpoint},
 		{"telemetry.otlp.headers", traced, noEndpoint},
 		{"audit.sync", c.Audit.File != nil || !c.Audit.Sync, "has no effect without audit.file"},
-		{"org_bounds", c.OrgsFiles != "", "has no effect without orgs_files: it bounds only organisations in files of their own"},
+		{"org_bounds", c.OrgsFiles != "", "has no effect without orgs_files, because it restricts only organisations in separate files"},
 		{"decisions.mask", logs, noLog},
 		{"decisions.labels", logs, noLog},
 		{"decisions.inputs", logs || !c.Decisions.Inputs, noLog},
 		{"decisions.sample_allowed", logs, noLog},
 		{"legacy.keyless.limit", c.Legacy.Keyless.Org != "", "has no effect without legacy.keyless.org"},
-		{"redis.prefix", !c.Redis.Embedded, "has no effect: the embedded Redis is shared with nobody"},
+		{"redis.prefix", !c.Redis.Embedded, "has no effect because no other installation shares the embedded store"},
 		{"run.batches", run || !c.Run.Batches, noRun},
 		{"run.websockets", run || c.Platform.BalancedURL != "", "has no effect without platform.run_url and platform.lb_url"},
 		{"envoy.tls", c.Envoy.Listen != "", "has no effect without envoy.listen"},
@@ -54,11 +54,11 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	b := &c.Balancers
 	errs := warnUnneeded(list, written)
 	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses",
-		"has no effect alone: also set proxy_protocol, forwarded_hops or trace_context, which select how the caller's address is read")
+		"has no effect unless proxy_protocol, forwarded_hops or trace_context is set")
 	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address",
-		"%d exceeds connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
+		"%d exceeds connections.total (%d), which is reached first", c.Connections.PerAddress, c.Connections.Total)
 	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }),
-		"orgs_files", "matches no file")
+		"orgs_files", "does not match any file")
 	return errs
 }
 
@@ -67,7 +67,7 @@ func (c *Config) unwatched(errs *fault.Found) {
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
 		errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", at+".alerts.report",
-			"has no receiver: set alerts.webhook.url or spend.reports")
+			"is not sent to any receiver: set alerts.webhook.url or spend.reports")
 		for j, t := range o.Teams {
 			errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index(at+".teams", j)+".weight",
 				"has no effect without limits.fair_share.enabled")
@@ -81,12 +81,12 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	webhook := !o.Alerts.Webhook.URL.IsZero()
 	run := c.Platform.RunURL != "" || c.Platform.BalancedURL != ""
 	errs := warnUnneeded([]unneeded{
-		{"idle.action", webhook || o.Idle.Action != ledger.ActionNotify, "notify needs a receiver: set alerts.webhook.url"},
-		{"idle.notice", o.Idle.Action == ledger.ActionStop, "has no effect without idle.action: stop"},
-		{"alerts.snooze_secret", o.Idle.For > 0, "has no effect without idle.for: no notice of an idle resource is sent"},
+		{"idle.action", webhook || o.Idle.Action != ledger.ActionNotify, "notify requires a receiver: set alerts.webhook.url"},
+		{"idle.notice", o.Idle.Action == ledger.ActionStop, "has no effect unless idle.action is stop"},
+		{"alerts.snooze_secret", o.Idle.For > 0, "has no effect without idle.for, because no idle notices are sent"},
 		{"alerts.webhook.secret", webhook, "has no effect without alerts.webhook.url"},
 		{"alerts.webhook.networks", webhook, "has no effect without alerts.webhook.url"},
-		{"horizon", periods, "has no effect on the file's budgets, none of which is per day or month"},
+		{"horizon", periods, "has no effect because no budget in the file is per day or month"},
 		{"isolation.exempt", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
 		{"isolation.unowned", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
 		{"model_paths", run || len(o.ModelPaths) == 0, "has no effect without platform.run_url"},
@@ -94,11 +94,11 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		{"bundle.token_file", o.Policies.Bundle != nil && !o.Policies.Bundle.URL.IsZero(), "has no effect without bundle.url"},
 	}, written)
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
-		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times a second; the default is 1m", time.Second/b.Poll))
+		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times per second; the default is 1m", time.Second/b.Poll))
 	}
 	over := func(at string, b *ledger.Budget, v ledger.OverBudgetAction) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
-		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus")
+		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a cost budget or a budget of gpus")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
 	over("", &o.Budget, o.Over)
@@ -107,13 +107,13 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	for i := range o.Teams {
 		t, at := &o.Teams[i], fault.Index("teams", i)
 		over(at+".", &t.Budget, t.Over)
-		errs.If(t.Grants != Grants{} && !approvable, at+".grants", "has no effect: no policy and no budget of the organisation is approvable")
+		errs.If(t.Grants != Grants{} && !approvable, at+".grants", "has no effect because no policy or budget of the organisation is approvable")
 	}
 	for i := range o.Keys {
 		k, at := &o.Keys[i], fault.Index("keys", i)
 		for j, d := range k.Digests {
 			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before",
-				"is later than the end of the key: this digest is never accepted")
+				"is not before the expiry of the key, so the digest is never accepted")
 		}
 	}
 	return errs

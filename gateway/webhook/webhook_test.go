@@ -134,10 +134,10 @@ func TestValidate(t *testing.T) {
 		"":                             "",
 		"https://hooks.example/x?y=z":  "",
 		"http://127.0.0.1:8080/":       "",
-		"http://hooks.example/":        "url: must be https, except for loopback addresses",
-		"https://ann:pw@hooks.example": "url: must have a host and no user",
-		"ftp://hooks.example":          "url: must be https, except for loopback addresses",
-		"https://":                     "url: must have a host and no user",
+		"http://hooks.example/":        "url: must be https unless the host is a loopback address",
+		"https://ann:pw@hooks.example": "url: must contain a host and must not contain a user",
+		"ftp://hooks.example":          "url: must be https unless the host is a loopback address",
+		"https://":                     "url: must contain a host and must not contain a user",
 	} {
 		listed := []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
 		if got := faultOf((&Config{URL: egress.UnrestrictedURL(url), Secret: secret, Networks: listed}).Validate()); got != want {

@@ -72,7 +72,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 		idle = append(idle, world.Dial(t, addr))
 	}
 	p.wait(t, "too many open files")
-	if !strings.Contains(p.written(), "connections.total: 10000 connections need as many file descriptors, and this process may open 64") {
+	if !strings.Contains(p.written(), "connections.total: 10000 connections require as many file descriptors, but this process can open only 64") {
 		t.Errorf("the log does not tell of too few descriptors:\n%s", p.written())
 	}
 	_, rest, _ := strings.Cut(p.written(), `"admin":"`)
@@ -169,7 +169,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.wait(t, `"msg":"configuration refused, keeping the previous one"`)
+	p.wait(t, `"msg":"configuration refused, keeping the previous configuration"`)
 	wait(20)
 	end()
 	group.Wait()

@@ -77,7 +77,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8646},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4032},
 		{"old dialects", []string{"translate/..."}, 12235},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6760},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6757},
 		{"command line", []string{"cmd/tollgate"}, 7198},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2272},
 		{"emulator of the platform", []string{"test/platform/..."}, 10005},

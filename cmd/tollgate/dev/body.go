@@ -128,7 +128,7 @@ func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	for _, name := range c.CPU {
 		parts := shape.FindStringSubmatch(name)
 		if parts == nil {
-			return fmt.Errorf("cpu: %s is not a shape such as cpu3c-2-4", shortened(name))
+			return fmt.Errorf("cpu: %s must be a shape such as cpu3c-2-4", shortened(name))
 		}
 		i := slices.IndexFunc(types, func(t cpuType) bool { return t.ID == parts[1] })
 		if i < 0 {
@@ -171,7 +171,7 @@ func folded(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
 }
 
-// onGPU returns the GPU selection. A pool of which only some types are named is selected with its other types excluded.
+// onGPU returns the GPU selection. If only some types of a pool are named, the pool is selected, and its other types are excluded.
 func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 	var pools, excluded []string
 	whole, named := map[string]bool{}, map[string]bool{}
@@ -196,7 +196,7 @@ func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("gpu: the price list has neither a pool %s nor a type of a pool", shortened(name))
+			return nil, fmt.Errorf("gpu: %s is neither a pool nor a GPU type of a pool in the price list", shortened(name))
 		}
 	}
 	for _, t := range types {

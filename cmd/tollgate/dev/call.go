@@ -77,7 +77,7 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	case err != nil:
 		return "", nil, err
 	case done.Status == "TIMED_OUT", done.Status == "FAILED" && done.took() >= r.Endpoint.patience():
-		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s",
+		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; the endpoint's execution_timeout_ms is %s",
 			errSlow, r.Endpoint.patience())
 	case done.Status != "COMPLETED":
 		text, _ := done.Error.(string)
@@ -177,7 +177,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
 		return nil, &refusalError{Status: http.StatusRequestEntityTooLarge,
-			Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
+			Detail: fmt.Sprintf("call exceeds %d MiB, including the source of the function", maxPayload>>20)}
 	}
 	return raw, err
 }
@@ -185,7 +185,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 // wire encodes or decodes a value with the embedded Python program.
 func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (json.RawMessage, error) {
 	if s.python.path == "" {
-		return nil, errors.New("no python3 in PATH: only image endpoints can be called")
+		return nil, errors.New("python3 not found in PATH: only image endpoints can be called")
 	}
 	select {
 	case s.child <- struct{}{}:
@@ -200,7 +200,7 @@ func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (
 func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessage) (json.RawMessage, error) {
 	var r result
 	if err := json.Unmarshal(output, &r); err != nil || r.Success == nil {
-		return nil, fmt.Errorf("worker image cannot run functions: it answered %s", shortened(string(output)))
+		return nil, fmt.Errorf("worker image cannot run functions: unexpected response %s", shortened(string(output)))
 	}
 	for line := range strings.Lines(r.Stdout) {
 		s.say("%s%s | %s", livePrefix, e.name(), printable(strings.TrimRight(line, "\r\n")))
@@ -272,7 +272,7 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 		case <-ended:
 		case <-ctx.Done():
 		case <-time.After(e.patience()):
-			cancel(fmt.Errorf("%w: %s from the first ready worker; execution_timeout_ms of the endpoint allows more", errSlow, e.patience()))
+			cancel(fmt.Errorf("%w: %s since the first worker was ready; increase execution_timeout_ms of the endpoint", errSlow, e.patience()))
 		}
 	}()
 	err := call(ctx, id)
@@ -337,7 +337,7 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 		case <-time.After(pace):
 			err = s.gateway.call(ctx, http.MethodGet, base+"/status/"+url.PathEscape(j.ID), nil, nil, &j)
 			if status(err) == http.StatusNotFound {
-				return &j, fmt.Errorf("%w: the platform no longer has job %s", errSlow, j.ID)
+				return &j, fmt.Errorf("%w: job %s no longer exists at the platform", errSlow, j.ID)
 			}
 		}
 	}

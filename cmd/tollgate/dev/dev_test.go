@@ -275,10 +275,10 @@ func TestStatements(t *testing.T) { //nolint:tparallel // each part goes by what
 		}
 	})
 	t.Run("9 wrong input is 400, an unknown route 404", func(t *testing.T) {
-		d.wants(t, "POST", "/q/runsync", `{"input":{"text":1}}`, 400, "text: want a string, not 1")
+		d.wants(t, "POST", "/q/runsync", `{"input":{"text":1}}`, 400, "text: must be a string, not 1")
 		d.wants(t, "POST", "/q/runsync", `{"input":{"txt":"a","text":"b"}}`, 400, "txt: q has no such parameter")
-		d.wants(t, "POST", "/w/items", `{"x":1,"x":2}`, 400, "given twice")
-		d.wants(t, "GET", "/w/items/7?full=maybe", "", 400, "full: want a boolean")
+		d.wants(t, "POST", "/w/items", `{"x":1,"x":2}`, 400, "specified twice")
+		d.wants(t, "GET", "/w/items/7?full=maybe", "", 400, "full: must be a boolean")
 		d.wants(t, "POST", "/nothing/runsync", `{}`, 404, "no route")
 		d.wants(t, "GET", "/q/runsync", "", 405, "POST")
 		d.wants(t, "POST", "/q/runsync", `{"input":{"text":"object"}}`, 502, "it holds a")

@@ -123,31 +123,31 @@ var allowed = regexp.MustCompile(` \(allowed: [^()]*\)`)
 // allowedOnce moves the permitted values of all violations to the end of the text, without duplicates. An endpoint on any GPU has a
 // violation for each pool.
 func allowedOnce(detail string) string {
-	said := allowed.FindString(detail)
-	if said == "" || strings.Count(detail, said) == 1 {
+	list := allowed.FindString(detail)
+	if list == "" || strings.Count(detail, list) == 1 {
 		return detail
 	}
-	return strings.ReplaceAll(detail, said, "") + said
+	return strings.ReplaceAll(detail, list, "") + list
 }
 
 // refusalOf parses a problem document of the REST API, or an error of the run interface.
 func refusalOf(a *answer) *refusalError {
-	var said struct {
+	var refusal struct {
 		refusalError
 		Error  any
 		Errors []string
 	}
-	if json.Unmarshal(a.body, &said) != nil {
-		said.Detail = shortened(strings.TrimSpace(string(a.body)))
+	if json.Unmarshal(a.body, &refusal) != nil {
+		refusal.Detail = shortened(strings.TrimSpace(string(a.body)))
 	}
-	said.refusalError.Status, said.Detail = a.status, allowedOnce(said.Detail)
-	if text, ok := said.Error.(string); ok {
-		said.Detail = cmp.Or(said.Detail, text)
+	refusal.refusalError.Status, refusal.Detail = a.status, allowedOnce(refusal.Detail)
+	if text, ok := refusal.Error.(string); ok {
+		refusal.Detail = cmp.Or(refusal.Detail, text)
 	}
 	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // all other statuses have everything in the detail
-		said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
+		refusal.Detail = strings.TrimSpace(refusal.Detail + " " + strings.Join(refusal.Errors, "; "))
 	}
-	return &said.refusalError
+	return &refusal.refusalError
 }
 
 // record holds the members read from an endpoint.
@@ -187,7 +187,7 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
+	return fmt.Errorf("gateway %s does not serve %s: set %s in the configuration of the gateway", g.URL, what, setting)
 }
 
 // quote is the maximum cost of a change in USD, with the budgets after the change.

@@ -34,8 +34,8 @@ func TestNamesStandForWhatTheyAre(t *testing.T) {
 		"image=Read.ADA_24":                       "image: Read.ADA_24 is not a constant of the project",
 		"image=cfg.Settings":                      "image: cfg.Settings is a class, not a value",
 		"image=other.IMAGE":                       "image: IMAGE is not a constant: line 2 of other.py may set or change it",
-		"image='i', cpu=G.ADA_24":                 "cpu: G.ADA_24 is not a value of this option, want a member of CpuInstanceType",
-		"image='i', gpu=DataCenter.EU_RO_1":       "gpu: DataCenter.EU_RO_1 is not a value of this option, want a member of GpuGroup or GpuType",
+		"image='i', cpu=G.ADA_24":                 "cpu: G.ADA_24 is not a value of this option, must be a member of CpuInstanceType",
+		"image='i', gpu=DataCenter.EU_RO_1":       "gpu: DataCenter.EU_RO_1 is not a value of this option, must be a member of GpuGroup or GpuType",
 		"image='i', dependencies=[cfg.X]":         "dependencies: cfg.X is not a constant of the project",
 		"image='i', dependencies=GROWS":           "dependencies: GROWS is not a constant: line 11 of a.py may set or change it",
 		"image='i', env=SETS":                     "env: SETS is not a constant: line 13 of a.py may set or change it",
@@ -91,7 +91,7 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 		"another endpoint":          {"@E\ndef f(): return g()\n@Endpoint(name='g')\ndef g(): ...\n", "a.py:3:17: g belongs to another endpoint"},
 		"another file's endpoint":   {"@E\ndef f():\n  from b import g\n  return g()\n", "a.py:4:3: g belongs to another endpoint, in b.py"},
 		"await outside":             {"@E\ndef f(): await g()\n", "a.py:3:10: invalid syntax: 'await' outside async function"},
-		"unread part of a route":    {"api = Endpoint(name='api')\n@api.get('/x/{id}')\ndef f(): ...\n", "a.py:4:1: f has no parameter id"},
+		"unread part of a route":    {"api = Endpoint(name='api')\n@api.get('/x/{id}')\ndef f(): ...\n", "a.py:4:1: f must have the parameter id of its route"},
 		"no parentheses":            {"@Endpoint\ndef f(): ...\n", "a.py:2:2: Endpoint requires parentheses"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,8 +193,8 @@ func TestUnservedFilesHaveANotice(t *testing.T) {
 		"pair":            {from + "a, b = Endpoint(name='a'), 1\n", "a.py:2:8: not served: only `name = Endpoint(...)`"},
 		"former":          {"from runpod_flash import remote\n@remote(resource_config=None)\ndef f(): ...\n", "a.py:2:2: not served: remote is not supported; use Endpoint"},
 		"another's":       {"from b import api\n@api.get('/x')\ndef f(): ...\n", "a.py:2:2: not served: api is an endpoint of b.py"},
-		"star of a file":  {"from c import *\n@Endpoint(name='a')\ndef f(): ...\n", "a.py:2:2: not served: where Endpoint comes from is not certain"},
-		"try of a file":   {"from c import Endpoint\n@Endpoint(name='a')\ndef f(): ...\n", "a.py:2:2: not served: where Endpoint comes from is not certain"},
+		"star of a file":  {"from c import *\n@Endpoint(name='a')\ndef f(): ...\n", "a.py:2:2: not served: where Endpoint comes from is uncertain"},
+		"try of a file":   {"from c import Endpoint\n@Endpoint(name='a')\ndef f(): ...\n", "a.py:2:2: not served: where Endpoint comes from is uncertain"},
 		"without a route": {from + "api = Endpoint(name='a')\n", "a.py:2:7: not served: no function, route or image of this file uses the endpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {

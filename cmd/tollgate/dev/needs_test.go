@@ -14,9 +14,9 @@ func TestRunsAreServedBeforeAnythingIsRented(t *testing.T) {
 	t.Parallel()
 	p := platform.RunT(t)
 	for name, c := range map[string]struct{ runs, queue, balanced string }{
-		"neither": {"", "set platform.run_url in its configuration", "set platform.lb_url in its configuration"},
-		"jobs":    {`, run_url: "` + p.RunURL + `"`, "", "set platform.lb_url in its configuration"},
-		"calls":   {`, lb_url: "http://{id}.localhost:1"`, "set platform.run_url in its configuration", ""},
+		"neither": {"", "set platform.run_url in the configuration of the gateway", "set platform.lb_url in the configuration of the gateway"},
+		"jobs":    {`, run_url: "` + p.RunURL + `"`, "", "set platform.lb_url in the configuration of the gateway"},
+		"calls":   {`, lb_url: "http://{id}.localhost:1"`, "set platform.run_url in the configuration of the gateway", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

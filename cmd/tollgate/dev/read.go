@@ -65,8 +65,8 @@ func (p Python) run(ctx context.Context, patience time.Duration, input []byte, p
 	out, faults := &bounded{left: maxOutput}, &bounded{left: 1 << 16}
 	cmd.Stdout, cmd.Stderr = out, faults
 	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(faults.String())
-		return nil, fmt.Errorf("python3: %s", cmp.Or(said[strings.LastIndexByte(said, '\n')+1:], err.Error()))
+		output := strings.TrimSpace(faults.String())
+		return nil, fmt.Errorf("python3: %s", cmp.Or(output[strings.LastIndexByte(output, '\n')+1:], err.Error()))
 	}
 	return out.Bytes(), nil
 }
@@ -194,12 +194,12 @@ func (p *Project) entry(d *described, line, column int) {
 	case len(c.GPU) > 0 && len(c.CPU) > 0:
 		fault("cpu and gpu cannot be combined")
 	case len(c.Workers) != 2 || c.Workers[0] < 0 || c.Workers[1] < max(c.Workers[0], 1):
-		fault("workers: want a minimum and a maximum of at least 1")
+		fault("workers: must contain a minimum and a maximum of at least 1")
 	}
 	for _, written := range d.Routes {
 		parts := route.FindStringSubmatch(written)
 		if parts == nil {
-			fault("routes: %q is not a route such as GET /models", written)
+			fault("routes: %q must be a route such as GET /models", written)
 			continue
 		}
 		e.Functions = append(e.Functions, &Function{Name: written, Line: line, Column: column, Method: parts[1], Path: parts[2]})

@@ -123,22 +123,22 @@ func TestFaultsHaveFileAndLine(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"syntax":           {"def (:\n", "a.py:1:5: invalid syntax"},
 		"unknown option":   {from + "@Endpoint(name='a', gpus=1)\ndef f(): ...\n", "a.py:2:26: gpus: unknown option"},
-		"wrong type":       {from + "@Endpoint(name='a',\n  idle_timeout='5')\ndef f(): ...\n", "a.py:3:16: idle_timeout: want a whole number from 1 to 3600, not '5'"},
+		"wrong type":       {from + "@Endpoint(name='a',\n  idle_timeout='5')\ndef f(): ...\n", "a.py:3:16: idle_timeout: must be a whole number from 1 to 3600, not '5'"},
 		"cpu and gpu":      {from + "@Endpoint(name='a', cpu='cpu3c-2-4', gpu='ANY')\ndef f(): ...\n", "a.py:2:2: cpu and gpu cannot be combined"},
 		"no shape":         {from + "@Endpoint(name='a', cpu='cpu3c-2')\ndef f(): ...\n", "a.py:2:25: cpu: cpu3c-2 is not a shape"},
 		"environment":      {from + "import os\n@Endpoint(name='a', env={'K': os.environ['K']})\ndef f(): ...\n", "a.py:3:31: env: must be a literal"},
 		"computed":         {from + "@Endpoint(name=open('/etc/passwd').read())\ndef f(): ...\n", "a.py:2:16: name: must be a literal"},
-		"name as a path":   {from + "@Endpoint(name='../../b')\ndef f(): ...\n", "a.py:2:16: name: want"},
+		"name as a path":   {from + "@Endpoint(name='../../b')\ndef f(): ...\n", "a.py:2:16: name: must match"},
 		"route as a path":  {from + "a = Endpoint(name='a')\n@a.get('/../docs')\ndef f(): ...\n", "a.py:3:2: a route requires a path"},
-		"worker's route":   {from + "a = Endpoint(name='a')\n@a.post('/execute')\ndef f(): ...\n", "a.py:3:2: the route /execute is the worker's own"},
+		"worker's route":   {from + "a = Endpoint(name='a')\n@a.post('/execute')\ndef f(): ...\n", "a.py:3:2: route /execute is reserved for the worker"},
 		"local route":      {from + "a = Endpoint(name='a')\n@a.get('/x', local=True)\ndef f(): ...\n", "a.py:3:2: local routes are not served"},
-		"constructor":      {from + "@Endpoint(name='a')\nclass C:\n  def __init__(self, x): ...\n  def f(self): ...\n", "a.py:4:3: C is made without arguments"},
+		"constructor":      {from + "@Endpoint(name='a')\nclass C:\n  def __init__(self, x): ...\n  def f(self): ...\n", "a.py:4:3: C is created without arguments"},
 		"taken name":       {from + "@Endpoint(name='a')\ndef f(): ...\n@Endpoint(name='a')\ndef g(): ...\n", "a.py:4:2: the name a is already used by a.py:2"},
 		"taken route":      {from + "a = Endpoint(name='a')\n@a.get('/{x}')\ndef f(x): ...\n@a.get('/{y}')\ndef g(y): ...\n", "a.py:6:1: GET /a/{y} is already a route of a.py:2"},
 		"deep":             {"x = " + strings.Repeat("(", 5000) + "\n", "a.py"},
-		"too large":        {"#" + strings.Repeat("x", 256<<10) + "\n", "a.py: larger than 262144 bytes"},
+		"too large":        {"#" + strings.Repeat("x", 256<<10) + "\n", "a.py: exceeds 262144 bytes"},
 		"scaled by delay":  {from + "a = Endpoint(name='a', scaler_type='QUEUE_DELAY')\n@a.get('/x')\ndef f(): ...\n", "a.py:2:5: scaler_type: load-balanced endpoints scale by REQUEST_COUNT"},
-		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3:2: get makes no route"},
+		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3:2: get does not define a route"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +186,7 @@ func TestHostileProjectsRunNothing(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"helper.py": "helper.py", "more.py": "more.py"}, p.Endpoints[0].Functions[0].Modules); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)
 	}
-	want := []string{"%2e%2e/up.py: not served: routes have the file's path, of letters, digits, _, . and -", "a b.py: not served: routes have the file's path, of letters, digits, _, . and -"}
+	want := []string{"%2e%2e/up.py: not served: routes contain the file's path, which must consist of letters, digits, _, . and -", "a b.py: not served: routes contain the file's path, which must consist of letters, digits, _, . and -"}
 	if diff := cmp.Diff(want, faults(p)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -252,7 +252,7 @@ func TestPythonIsBoundedTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := read(t, dir)
-	if got := strings.Join(faults(p), "\n"); !strings.Contains(got, "m63.py: not read: the Python files have more than 16777216 bytes together") {
+	if got := strings.Join(faults(p), "\n"); !strings.Contains(got, "m63.py: not read: the Python files exceed 16777216 bytes in total") {
 		t.Errorf("faults %q", got)
 	}
 	if diff := cmp.Diff([]string{"POST /a/runsync"}, routes(p)); diff != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Options are the settings of a server, in addition to those of its session.
+// Options are the settings of a server, in addition to the settings of its session.
 type Options struct {
 	// Host is the address to bind, and Listener the socket bound to it.
 	Host     string
@@ -44,7 +44,7 @@ type Switch bool
 func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	s.unserved(p)
 	if len(p.Endpoints) == 0 {
-		return fmt.Errorf("%s has no endpoint to serve, neither in a Python file nor in %s", p.Dir, manifestName)
+		return fmt.Errorf("%s: no endpoints found, neither in Python files nor in %s", p.Dir, manifestName)
 	}
 	hosts, err := Hosts(o.Host, o.Listener.Addr())
 	if err != nil {
@@ -118,14 +118,14 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 	if n := len(p.Endpoints); n > many && !o.Agreed {
 		line, err := "", io.EOF
 		if o.Ask != nil {
-			s.say("Make %d endpoints? [y/N]", n)
+			s.say("Create %d endpoints? [y/N]", n)
 			line, err = o.Ask.ReadString('\n')
 		}
 		switch answer := strings.ToLower(strings.TrimSpace(line)); {
 		case err != nil:
-			return fmt.Errorf("--auto-provision would create %d endpoints: confirm with --yes, or run it in a terminal", n)
+			return fmt.Errorf("--auto-provision would create %d endpoints: confirm with --yes, or run the command in a terminal", n)
 		case answer != "y" && answer != "yes":
-			return errors.New("no endpoint created")
+			return errors.New("no endpoints were created")
 		}
 	}
 	var group errgroup.Group

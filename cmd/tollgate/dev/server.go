@@ -50,7 +50,7 @@ func (s *Server) Serve(p *Project) {
 	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
 }
 
-// Hosts returns the host names by which a browser may reach a listener. For a listener on all addresses, these are all addresses of this
+// Hosts returns the host names that a browser can use to reach a listener. For a listener on all addresses, these are all addresses of this
 // machine.
 func Hosts(host string, addr net.Addr) ([]string, error) {
 	_, port, err := net.SplitHostPort(addr.String())
@@ -193,7 +193,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 		for i, p := range f.Params {
 			names[i] = fmt.Sprintf("%q: ...", p.Name)
 		}
-		return nil, &inputError{`body: want the wrapper "input" around the arguments: {"input": {` + strings.Join(names, ", ") + "}}"}
+		return nil, &inputError{`body: arguments must be wrapped in "input": {"input": {` + strings.Join(names, ", ") + "}}"}
 	}
 	id, output, err := s.session.Job(ctx, p, route, input)
 	if err != nil {

@@ -272,7 +272,7 @@ func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replay
 	}
 	var made record
 	if err := json.Unmarshal(a.body, &made); err != nil || made.ID == "" {
-		return false, fmt.Errorf("gateway %s: response to a create has no id", s.gateway.URL)
+		return false, fmt.Errorf("gateway %s: response to a create request does not contain an id", s.gateway.URL)
 	}
 	entry.ID, entry.Body = made.ID, nil
 	return a.header.Get("Idempotent-Replayed") == "true", s.state.put(s.gateway.URL, name, entry)
@@ -298,7 +298,7 @@ func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body ma
 func (s *Session) Remove(ctx context.Context, name string) error {
 	entry, there, err := s.standing(ctx, name)
 	if err == nil && entry == nil {
-		err = errors.New("the directory has no such endpoint at this gateway")
+		err = errors.New("endpoint not found for this directory at this gateway")
 	}
 	if err == nil && there {
 		err = s.gateway.remove(ctx, entry.ID)

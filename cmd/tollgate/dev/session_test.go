@@ -271,7 +271,7 @@ func TestAutoProvisionAsks(t *testing.T) {
 		t.Errorf("the end of the input: %v", err)
 	}
 	out, stop := s.run(t, dir, dev.Options{Provision: true, Ask: bufio.NewReader(strings.NewReader("n\n"))})
-	until(t, "the question", func() bool { return strings.Contains(out.String(), "Make 6 endpoints?") })
+	until(t, "the question", func() bool { return strings.Contains(out.String(), "Create 6 endpoints?") })
 	if err := stop(); err == nil || s.endpoints(t) != "" {
 		t.Errorf("no: %v; endpoints %q", err, s.endpoints(t))
 	}

@@ -76,7 +76,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 		return &q.refusal
 	case !q.priced:
 		return &refusalError{Status: http.StatusPaymentRequired,
-			Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
+			Detail: "--max-usd requires a price, but the price of this endpoint is unknown: nothing was rented"}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)

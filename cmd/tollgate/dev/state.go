@@ -136,13 +136,13 @@ func (s *State) Read() (entries, error) {
 		return nil, fmt.Errorf("state: %s: %w", stateFile, err)
 	}
 	if kept.Project != s.project {
-		return nil, fmt.Errorf("state: %s was written in another directory or by another user; remove it if its endpoints are not yours",
+		return nil, fmt.Errorf("state: %s was written in another directory or by another user; remove the file if its endpoints are not yours",
 			stateFile)
 	}
 	for _, all := range kept.Gateways {
 		for name, e := range all {
 			if e == nil || !endpointName.MatchString(name) {
-				return nil, fmt.Errorf("state: %s: %q is not an endpoint", stateFile, name)
+				return nil, fmt.Errorf("state: %s: invalid endpoint %q", stateFile, name)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (s *State) Drop(gateway string) error {
 		if len(all[gateway]) == 0 {
 			delete(all, gateway)
 		} else {
-			kept = fmt.Errorf("state: this directory has endpoints at the real gateway %s; undeploy them first", gateway)
+			kept = fmt.Errorf("state: this directory has endpoints at the real gateway %s; undeploy these endpoints first", gateway)
 		}
 	})
 	return errors.Join(err, kept)

@@ -35,7 +35,7 @@ def value_of(node, names, option, depth=0):
         called = symbol(node.func, names)
         if called and called[-1] in RECORDS.get(option, ()):
             return {k.arg: inner(k.value) for k in node.keywords}
-    raise Fault(node, "must be a literal: nothing of the project is run to learn it")
+    raise Fault(node, "must be a literal, because the project is not run to evaluate it")
 
 
 def symbol(node, names):
@@ -61,7 +61,7 @@ def enumerated(node, parts, option):
     wanted = ENUMERATIONS.get(option, ())
     if len(parts) == 2 and parts[0] in wanted:
         return parts[1]
-    raise Fault(node, f"{ast.unparse(node)} is not a value of this option" + (", want a member of " + " or ".join(wanted) if wanted else ""))
+    raise Fault(node, f"{ast.unparse(node)} is not a value of this option" + (", must be a member of " + " or ".join(wanted) if wanted else ""))
 
 
 def schema_of(node, depth=0):
@@ -142,14 +142,14 @@ def strings(value):
     """A string or several, as several."""
     several = [value] if isinstance(value, str) else value
     if not isinstance(several, list) or not several or not all(isinstance(v, str) and v for v in several):
-        raise ValueError("want a string or a list of strings, none of them empty")
+        raise ValueError("must be a string or a list of strings, none of them empty")
     return several
 
 
 def string(pattern):
     def read(value):
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            raise ValueError(f"want {pattern}")
+            raise ValueError(f"must match {pattern}")
         return value
     return read
 
@@ -157,14 +157,14 @@ def string(pattern):
 def whole(low, high):
     def read(value):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"want a whole number from {low} to {high}")
+            raise ValueError(f"must be a whole number from {low} to {high}")
         return value
     return read
 
 
 def truth(value):
     if not isinstance(value, bool):
-        raise ValueError("want True or False")
+        raise ValueError("must be True or False")
     return value
 
 
@@ -172,14 +172,14 @@ def mapping(value):
     if isinstance(value, list):  # of template: pairs
         value = {v.get("key"): v.get("value") for v in value if isinstance(v, dict)}
     if not isinstance(value, dict) or not all(isinstance(x, str) for pair in value.items() for x in pair):
-        raise ValueError("want strings by name")
+        raise ValueError("must be a mapping of names to strings")
     return value
 
 
 def workers(value):
     pair = [0, value] if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(pair, list) or len(pair) != 2 or not all(type(n) is int and n >= 0 for n in pair) or pair[0] > pair[1] or pair[1] < 1:
-        raise ValueError("want the most workers, at least one, or the least and the most")
+        raise ValueError("must be the maximum number of workers, at least 1, or the minimum and the maximum")
     return pair
 
 
@@ -193,7 +193,7 @@ def shapes(value):
 
 def template(value):
     if not isinstance(value, dict) or not set(value) <= {"containerDiskInGb", "env"}:
-        raise ValueError("want containerDiskInGb and env")
+        raise ValueError("must contain only containerDiskInGb and env")
     return {"containerDiskInGb": whole(1, 10**6)(value.get("containerDiskInGb", 64)), "env": mapping(value.get("env", {}))}
 
 
@@ -201,7 +201,7 @@ def volumes(value):
     several = value if isinstance(value, list) else [value]
     ids = [v.get("id") if isinstance(v, dict) else v for v in several]
     if not ids or not all(isinstance(i, str) and i for i in ids):
-        raise ValueError("want the id of a network volume, or several; volumes are not made here")
+        raise ValueError("must be the ID of one or more existing network volumes")
     return ids
 
 

@@ -58,7 +58,7 @@ class File:
         self.endpoints.append(e)
         given = [("name", call.args[0])] if call.args else []
         if len(call.args) > 1:
-            raise Fault(call, "Endpoint takes one argument without a name")
+            raise Fault(call, "Endpoint accepts only one positional argument")
         for k in call.keywords:
             if k.arg is None:
                 raise Fault(k.value, "**options of an endpoint must be written out")
@@ -67,7 +67,7 @@ class File:
             if name not in OPTIONS:
                 raise Fault(node, f"{name}: unknown option")
             if name in e["options"]:
-                raise Fault(node, f"{name}: given twice")
+                raise Fault(node, f"{name}: specified twice")
             try:
                 value = value_of(node, self.names, name)
                 if value is not None and value != []:
@@ -117,16 +117,16 @@ class File:
         self.read_calls.add(id(decorator))
         verb = decorator.func.attr
         if verb not in METHODS or isinstance(node, ast.ClassDef):
-            raise Fault(decorator, f"{verb} makes no route; there are get, post, put, delete and patch, for functions")
+            raise Fault(decorator, f"{verb} does not define a route; use get, post, put, delete or patch with a function")
         if any(k.arg == "local" for k in decorator.keywords):
-            raise Fault(decorator, "local routes are not served: nothing of the project runs on this machine")
+            raise Fault(decorator, "local routes are not served, because the project does not run on this machine")
         path = next((value_of(k.value, self.names, "path") for k in decorator.keywords if k.arg == "path"), None)
         if decorator.args:
             path = value_of(decorator.args[0], self.names, "path")
         if not isinstance(path, str) or not ROUTE.fullmatch(path):
             raise Fault(decorator, "a route requires a path such as /images/{name}")
         if path in ("/ping", "/execute"):
-            raise Fault(decorator, f"the route {path} is the worker's own")
+            raise Fault(decorator, f"route {path} is reserved for the worker")
         self.function(e, node, {"method": verb.upper(), "path": path})
 
     def routed(self, decorator):
@@ -138,7 +138,7 @@ class File:
         params, variadic = parameters(node, self.names, bound=False)
         for name in re.findall(r"\{(\w+)\}", route.get("path", "")):
             if not variadic and all(p["name"] != name for p in params):
-                raise Fault(node, f"{node.name} has no parameter {name}, which is in its route")
+                raise Fault(node, f"{node.name} must have the parameter {name} of its route")
         source, modules = self.source(e, node, [node])
         self.add(e, {
             "name": node.name, "line": node.lineno, "column": node.col_offset + 1, "summary": summary(node), "params": params, "variadic": variadic,
@@ -152,7 +152,7 @@ class File:
         source, modules = self.source(e, node, served)
         for m in own:
             if m.name == "__init__" and any(p["required"] for p in parameters(m, self.names, bound=True)[0]):
-                raise Fault(m, f"{node.name} is made without arguments; give those of __init__ defaults")
+                raise Fault(m, f"{node.name} is created without arguments, so the parameters of __init__ must have defaults")
         for m in served:
             params, variadic = parameters(m, self.names, bound="staticmethod" not in plain[m.name])
             self.add(e, {
@@ -171,7 +171,7 @@ class File:
         """Returns the source that a worker runs, and the local modules that it imports. Code that must fail there is a fault."""
         for f in called:
             if place := yields_in(f):
-                raise Fault(place, f"{f.name} is a generator, whose values a worker cannot return: return a list")
+                raise Fault(place, f"{f.name} is a generator, but a worker cannot return its values; return a list")
         bare = copy.copy(node)
         bare.decorator_list = []
         needed = self.needed(node, bare)
@@ -194,7 +194,7 @@ class File:
             except Fault:
                 continue
             if kind in ("function", "class") and any((symbol(getattr(d, "func", d), home) or [""])[-1] == "Endpoint" for d in node.decorator_list):
-                raise Fault(i.at, f"{name} belongs to another endpoint, in {home.path}, whose code a worker does not have: call it over HTTP")
+                raise Fault(i.at, f"{name} belongs to another endpoint, in {home.path}, whose code is not on the worker; call the endpoint over HTTP")
 
     @functools.cached_property
     def statements(self):
@@ -231,10 +231,10 @@ class File:
             if not found and name not in BUILTINS and name not in own:
                 found = [s for s in self.statements if isinstance(s.node, ast.ImportFrom) and s.node.names[0].name == "*"]
                 if not found and (place := use_of(name, user)):
-                    raise Fault(place, f"{name} is not defined" + (": a worker runs the source without its file" if name == "__file__" else ""))
+                    raise Fault(place, f"{name} is not defined" + (", because a worker runs the source without its file" if name == "__file__" else ""))
             for s in found:
                 if self.variable(s.node) or any(self.toolkit(d) or self.routed(d) for d in getattr(s.node, "decorator_list", [])):
-                    raise Fault(use_of(name, user) or user, f"{name} belongs to another endpoint, whose code a worker does not have: call it over HTTP")
+                    raise Fault(use_of(name, user) or user, f"{name} belongs to another endpoint, whose code is not on the worker; call the endpoint over HTTP")
                 if id(s) not in chosen:
                     chosen.add(id(s))
                     waiting += [(used, s.node) for used in sorted(s.uses)]
@@ -268,7 +268,7 @@ class File:
         if not called and names[0] in late and (len(names) == 1 or names[-1] == "Endpoint"):
             return f"the toolkit's import at line {late[names[0]]} is not at the top level of the file"
         if not called and names[-1] == "Endpoint" and self.is_unclear(call.func, names[0]):
-            return f"where {ast.unparse(call.func)} comes from is not certain; import it from the toolkit by name"
+            return f"where {ast.unparse(call.func)} comes from is uncertain; import it from the toolkit by name"
         if isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and isinstance(call.func.value, ast.Name):
             return self.misrouted(call, statement, decorates)
         return None
@@ -328,7 +328,7 @@ for path in project_files():
     if not file.endpoints:
         continue
     if not all(SEGMENT.fullmatch(part) for part in path[:-len(".py")].split("/")):
-        fault(path, Fault((0, 0), "not served: routes have the file's path, of letters, digits, _, . and -"))
+        fault(path, Fault((0, 0), "not served: routes contain the file's path, which must consist of letters, digits, _, . and -"))
         continue
     files.append({"path": path, "endpoints": file.endpoints})
 

@@ -69,7 +69,7 @@ def project_files():
                 continue
             seen += 1
             if seen > MAX_FILES:
-                fault("", Fault((0, 0), f"the project has more than {MAX_FILES} Python files; name a directory with fewer"))
+                fault("", Fault((0, 0), f"the project has more than {MAX_FILES} Python files; use a directory with fewer files"))
                 return
             yield os.path.relpath(whole, ROOT).replace(os.sep, "/")
 
@@ -89,10 +89,10 @@ def bytes_of(path):
             raise Fault((0, 0), "not a regular file")
         raw = f.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        raise Fault((0, 0), f"larger than {MAX_BYTES} bytes")
+        raise Fault((0, 0), f"exceeds {MAX_BYTES} bytes")
     total += len(raw)
     if total > MAX_TOTAL:
-        raise Fault((0, 0), f"not read: the Python files have more than {MAX_TOTAL} bytes together; name a directory with fewer")
+        raise Fault((0, 0), f"not read: the Python files exceed {MAX_TOTAL} bytes in total; use a directory with fewer files")
     return raw
 
 

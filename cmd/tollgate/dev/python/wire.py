@@ -43,7 +43,7 @@ def plain(value):
 def once(pairs):
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Fault("body: a name is given twice")
+        raise Fault("body: a name is specified twice")
     return found
 
 
@@ -51,7 +51,7 @@ def read(body):
     try:
         return json.loads(body, object_pairs_hook=once)
     except (ValueError, RecursionError):
-        raise Fault("body: want JSON") from None
+        raise Fault("body: must be JSON") from None
 
 
 def names(kind):
@@ -116,7 +116,7 @@ def arguments(call):
     if call["job"]:
         args = call["input"]
         if not isinstance(args, dict):
-            raise Fault("input: want an object of arguments by name")
+            raise Fault("input: must be an object that maps argument names to values")
     elif call["query"] is not None:
         twice = [name for name, values in call["query"].items() if len(values) > 1]
         if twice:
@@ -129,13 +129,13 @@ def arguments(call):
         if whole and len(free) == 1 and not call["variadic"]:
             args = {free[0]: args}
         if not isinstance(args, dict):
-            raise Fault("body: want an object of arguments by name")
+            raise Fault("body: must be an object that maps argument names to values")
     args |= {n: spelled(v, params.get(n, {}).get("schema", {})) for n, v in in_path.items()}
     for name, p in params.items():
         if name not in args and p["required"]:
             raise Fault(f"{name}: {call['name']} requires it")
         if name in args and not fits(args[name], p["schema"]):
-            raise Fault(f"{name}: want {wanted(p['schema'])}, not {json.dumps(args[name])[:60]}")
+            raise Fault(f"{name}: must be {wanted(p['schema'])}, not {json.dumps(args[name])[:60]}")
     unknown = [name for name in args if name not in params]
     if unknown and not call["variadic"]:
         raise Fault(f"{unknown[0][:60]}: {call['name']} has no such parameter")
