@@ -37,8 +37,8 @@ type ledger struct {
 	jobs      map[Job]note
 	history   memoryHistory
 	noticed   map[string]string
-	gone      map[string]gone        // by ID
-	accruals  map[string]madeAccrual // by request ID
+	gone      map[string]gone            // by ID
+	accruals  map[string]recordedAccrual // by request ID
 }
 
 // gone is the last record of a resource removed by an adjustment, and the time until which its owner is kept.
@@ -74,7 +74,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
 			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string),
 			noticed: make(map[string]string),
-			jobs:    make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
+			jobs:    make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]recordedAccrual),
 		}
 		m.orgs[id] = l
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// madeAccrual is an applied adjustment or move, kept until its ID expires.
-type madeAccrual struct {
+// recordedAccrual is an applied adjustment or move, kept until its ID expires.
+type recordedAccrual struct {
 	request string
 	outcome AccrualOutcome
 	until   int64
@@ -40,7 +40,7 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 		item := NewRunItem(KindAdjustment, a.Owner, a.Metadata())
 		l.history.Changes = append(l.history.Changes, Change{Item: item, Once: once, At: time.UnixMilli(l.of(Owner{}, now)[0].at)})
 	}
-	return l.made(a.ID, a.Fingerprint(), own, change, now+AccrualRetention.Milliseconds()), nil
+	return l.recordAccrual(a.ID, a.Fingerprint(), own, change, now+AccrualRetention.Milliseconds()), nil
 }
 
 // MoveAccrual implements Store.
@@ -75,7 +75,7 @@ func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (Acc
 	if a.Permanent {
 		until = math.MaxInt64
 	}
-	return l.made(a.ID, a.Fingerprint(), target, change, until), nil
+	return l.recordAccrual(a.ID, a.Fingerprint(), target, change, until), nil
 }
 
 // Fingerprint encodes the move. Two moves with the same ID and Fingerprint are the same request.
@@ -107,12 +107,12 @@ func (l *ledger) earlier(id, request string, now int64) (out AccrualOutcome, kno
 	return out, true
 }
 
-// made records a change of an account until a time, and returns its outcome.
-func (l *ledger) made(id, request string, a *account, change [periods]int64, until int64) AccrualOutcome {
+// recordAccrual records a change of an account until the given time, and returns the outcome.
+func (l *ledger) recordAccrual(id, request string, a *account, change [periods]int64, until int64) AccrualOutcome {
 	l.seq++
 	out := AccrualOutcome{Change: accruedOf(change), Accrued: accruedOf(a.accrued())}
 	if id != "" {
-		l.accruals[id] = madeAccrual{request, out, until}
+		l.accruals[id] = recordedAccrual{request, out, until}
 	}
 	return out
 }

@@ -104,7 +104,7 @@ func (l *ledger) offer(epoch int64) *offered {
 	return l.offers[epoch]
 }
 
-// raise raises the accrued costs to those of another account, for the periods that are the same.
+// raise raises the accrued costs to the costs of another account, for periods that both accounts have in common.
 func (a *account) raise(other *account) {
 	for i := range a.periods {
 		if p := other.periods[i]; p.start == a.periods[i].start && p.accrued > a.periods[i].accrued {
