@@ -15,7 +15,7 @@ import (
 // Its members have the same names as the parameters of the policy run_cost.
 type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"price per run" unit:"USD"`
-	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images in a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n, each of which defaults to 1" unit:"USD"`
+	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images in a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; missing members count as 1" unit:"USD"`
 	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size is taken from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
 	DefaultWidth   int64 `yaml:"default_width" doc:"image width if the body does not set a width" unit:"pixels"`
 	DefaultHeight  int64 `yaml:"default_height" doc:"image height if the body does not set a height" unit:"pixels"`

@@ -12,7 +12,7 @@ type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"interval between reconciliations of the ledger with the platform"`
 	Unresolved time.Duration `yaml:"unresolved" doc:"time to search for the resource of an unanswered call before its reservation is released"`
 	Bills      time.Duration `yaml:"bills" doc:"time after the end of an hour until the platform's bill for the hour is complete. The counted cost is then corrected to the bill; 0 disables corrections"`
-	Reports    string        `yaml:"reports" doc:"directory in which each weekly report is stored as a JSON file; empty disables these files. See orgs[].alerts.report"`
+	Reports    string        `yaml:"reports" doc:"directory for weekly reports, each stored as a JSON file; empty disables these files. See orgs[].alerts.report"`
 	History    Retention     `yaml:"history" doc:"retention of the cost of each resource"`
 }
 

@@ -15,7 +15,7 @@ import (
 // OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and a
 // price increase or a lower budget can have the same effect. The zero value takes no action.
 type OverBudgetAction struct {
-	Stop   Order         `yaml:"stop" doc:"order in which the pods of an exceeded budget are stopped and its sandboxes deleted, until the budget is met: newest or most expensive first; empty stops nothing. Locked pods are not stopped"`
+	Stop   Order         `yaml:"stop" doc:"order of stopping the pods and deleting the sandboxes of an exceeded budget, until the budget is met: newest or most expensive first; empty stops nothing. Locked pods are not stopped"`
 	Notice time.Duration `yaml:"notice" doc:"time between the notice and the first stop; 0 means 15m"`
 }
 

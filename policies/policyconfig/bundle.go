@@ -16,7 +16,7 @@ type Bundle struct {
 	TokenFile     files.Credential `yaml:"token_file" doc:"file that contains a bearer token for url and is read at every poll"`
 	Key           *BundleKey       `yaml:"key" doc:"key to verify the signature of the bundle, required unless allow_unsigned is true"`
 	AllowUnsigned bool             `yaml:"allow_unsigned" doc:"accept bundles without verifying their signatures"`
-	Persist       files.Target     `yaml:"persist" doc:"file in which the last valid bundle is stored for the next start"`
+	Persist       files.Target     `yaml:"persist" doc:"file that stores the last valid bundle for the next start"`
 	MayDrop       bool             `yaml:"may_drop" doc:"accept a bundle that contains no policy or omits a policy of the last valid bundle. By default such a bundle is rejected, because the omission disables the policy. Policies named in an entry or an exception must always be present"`
 }
 

@@ -16,7 +16,7 @@ type Config struct {
 	Bundle    *Bundle    `yaml:"bundle" doc:"OPA bundle that contains the organisation's own policies. The bundle replaces rego"`
 	// KeepOnFailure keeps the configuration in force if this one does not compile.
 	KeepOnFailure bool        `yaml:"-"`
-	Exceptions    []Exception `yaml:"exceptions" doc:"temporary exceptions, each of which allows certain callers to make calls that a policy refuses and records who granted it"`
+	Exceptions    []Exception `yaml:"exceptions" doc:"temporary exceptions that allow certain callers to make calls that a policy refuses. Each exception names the person who granted it"`
 }
 
 // MinPodPrice is lower than the hourly price of any pod of the platform, in USD; the cheapest pod costs a few cents.
