@@ -14,7 +14,7 @@ const hoursPerMonth = 730
 // Config configures how price lists are cached and which rates complete them.
 type Config struct {
 	Storage     Storage `yaml:"storage" doc:"rates for storage, which the platform's catalog does not list"`
-	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. Each new sandbox reserves this rate for its lifetime, because the platform's catalog does not list rates of sandboxes and responses state the rate only once a sandbox runs. 0 means that sandboxes cannot be created" unit:"USD"`
+	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. A create reserves this rate for the lifetime of the sandbox, because the platform states the actual rate only once the sandbox runs. 0 means that creates are refused" unit:"USD"`
 
 	// Refresh is the age at which a list is read again.
 	Refresh time.Duration `yaml:"-"`

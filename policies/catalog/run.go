@@ -25,7 +25,7 @@ type RunPrice struct {
 	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution. The maximum execution time is policy.executionTimeout of the job or, if it is absent, default_seconds or 600 s" unit:"USD"`
 	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the output or execution if the body does not set a length" unit:"seconds"`
 	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens. A run is charged for its prompt tokens and, for each choice, max_tokens or default_tokens" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens; 0 means usd_per_million_tokens" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens; default usd_per_million_tokens" unit:"USD"`
 	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as read from its cache, if it differs from the price of other prompt tokens" unit:"USD"`
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"number of tokens per choice if the body sets no limit" unit:"tokens"`
 
