@@ -212,7 +212,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		}
 		want := `level=ERROR msg="policy bundle rejected, keeping the last valid one" org=acme fault="org acme: bundle: contains no policy`
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "not a gzipped archive") || lines[2] != `level=INFO msg="policy bundle loaded after earlier failures" org=acme` {
+		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "archive is not gzipped") || lines[2] != `level=INFO msg="policy bundle loaded after earlier failures" org=acme` {
 			t.Errorf("log:\n%s\nwant one line for each fault and one for its end, the first beginning\n%s", log.String(), want)
 		}
 	})
@@ -333,7 +333,7 @@ func TestFaultsOfConnectionsAreTheSame(t *testing.T) {
 		{"the end of a fault", reset, nil, false},
 		{"another connection", read(40_001, reset), read(40_002, reset), true},
 		{"another failure", read(40_001, reset), read(40_002, refused), false},
-		{"another fault", errors.New("not a gzipped archive"), errors.New("unknown policy"), false},
+		{"another fault", errors.New("archive is not gzipped"), errors.New("unknown policy"), false},
 	} {
 		if got := policies.SameFault(tt.before, tt.after); got != tt.want {
 			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)

@@ -20,7 +20,7 @@ func TestContradictions(t *testing.T) {
 		want string
 	}{
 		"a default above the most": {
-			entry("disk", map[string]any{"max_gb": 10, "default_gb": 11}), "policies[0].params.default_gb: 11 is more than max_gb (10)",
+			entry("disk", map[string]any{"max_gb": 10, "default_gb": 11}), "policies[0].params.default_gb: 11 exceeds max_gb (10)",
 		},
 		"a choice that is not allowed": {
 			entry("data_centers", map[string]any{"allow": []any{"EU-*"}, "choose": []any{"EU-RO-1", "US-KS-2"}}),
@@ -33,11 +33,11 @@ func TestContradictions(t *testing.T) {
 		},
 		"a field that the body does not have": {
 			entry("field_values", map[string]any{"force": map[string]any{"createPod": map[string]any{"/gpu/cuont": 1}}}),
-			"policies[0].params.force.createPod: the body of createPod has no member /gpu/cuont",
+			"policies[0].params.force.createPod: the body of createPod does not have a member /gpu/cuont",
 		},
 		"a field of an operation without a body": {
 			entry("field_values", map[string]any{"defaults": map[string]any{"deletePod": map[string]any{"/name": "a"}}}),
-			"policies[0].params.defaults.deletePod: the body of deletePod has no member /name",
+			"policies[0].params.defaults.deletePod: the body of deletePod does not have a member /name",
 		},
 		"a role both in and out": {
 			policies.Config{Policies: []policies.Entry{{Policy: "kill_switch", Roles: []string{"admin"}, ExceptRoles: []string{"admin"}}}},
@@ -93,12 +93,12 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 		},
 		"a parameter it needs":            {limitRego, nil, "policies.params.most: is required"},
 		"a parameter of another type":     {limitRego, []policies.Entry{{Policy: "limit", Params: map[string]any{"most": "x"}}}, "policies[0].params.most: "},
-		"enum has no values":              {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "enum has no values"},
+		"enum is empty":                   {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "enum is empty"},
 		"an answer that is true":          {"package policies.a\n\ndeny := true if input.caller.org\n", nil, "mine.rego:3:1: org acme: policy a: deny must be a set or an array, not boolean"},
 		"a number in an answer":           {"package policies.a\n\ndeny contains 1 if input.caller.org\n", nil, "deny must contain strings or objects, not number"},
 		"a change without a value":        {"package policies.a\n\nmutate contains {\"op\": \"force\", \"pointer\": \"/disk\"} if input.caller.org\n", nil, "mutate must contain objects with op, pointer and value"},
 		"an object without a message":     {"package policies.a\n\ndeny contains {\"reason\": \"x\"} if input.caller.org\n", nil, "deny must contain strings, or objects with a message"},
-		"a change of a kind there is not": {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `op is "set", want default or force`},
+		"a change of a kind there is not": {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `op must be default or force, got "set"`},
 		"a verb that no call has":         {"package policies.a\n\ndeny contains \"x\" if input.request.verb == \"craete\"\n", nil, `mine.rego:3:22: org acme: policy a: input.request.verb: unknown verb "craete", did you mean "create"?`},
 		"an operation that there is not":  {"package policies.a\n\ndeny contains \"x\" if input.request.operation in {\"createPod\", \"createPods\"}\n", nil, `unknown operation "createPods", did you mean "createPod"?`},
 		"a kind, the other way round":     {"package policies.a\n\ndeny contains \"x\" if not \"pods\" == input.resource.kind\n", nil, `unknown kind "pods", did you mean "pod"?`},

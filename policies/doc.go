@@ -1,5 +1,5 @@
-// Package policies decides whether an organisation allows a call. It embeds OPA and evaluates two kinds of policies: those of a
-// library, which an organisation enables with parameters, and those that the organisation writes itself in Rego.
+// Package policies decides whether an organisation allows a call. It embeds OPA and evaluates two kinds of policies: library
+// policies, which an organisation enables with parameters, and policies that the organisation writes itself in Rego.
 //
 // The package does not read requests, prices or resources. Callers build an Input from parsed values and receive a Decision. A
 // refusal is a Decision with a non-empty Deny; an error means that no decision could be made, and the caller must refuse the call.

@@ -46,7 +46,7 @@ type Deps struct {
 // Errors of Decide. The caller must refuse the call on any of them.
 var (
 	// ErrUnknownOrg means that the engine has no configuration for the organisation, not even one without policies.
-	ErrUnknownOrg = errors.New("no policies loaded for the organisation")
+	ErrUnknownOrg = errors.New("no policies are loaded for the organisation")
 	// ErrDeadline means that there was no decision within Limits.Deadline.
 	ErrDeadline = errors.New("policy evaluation took too long")
 	// ErrEvaluation means that a policy failed, was undefined, or returned a value of the wrong type.
@@ -184,8 +184,8 @@ func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan 
 	}
 }
 
-// leave releases the place taken by enter.
-func leave(room chan struct{}) {
+// release releases the place taken by enter.
+func release(room chan struct{}) {
 	if room != nil {
 		<-room
 	}

@@ -31,7 +31,7 @@ func validateException(x *Exception, path string) []error {
 	} {
 		errs.If(f.value == "", path+"."+f.name, "is required")
 	}
-	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "needs at least one of teams, keys and roles")
+	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "must set at least one of teams, keys and roles")
 	switch {
 	case x.Until.IsZero():
 		errs = append(errs, fault.Errorf(path+".until", "is required"))
@@ -74,7 +74,7 @@ func unknownPointers(x *Exception) []error {
 	for _, pointer := range slices.Sorted(maps.Keys(x.Where)) {
 		path, err := policyinput.SplitPointer(pointer)
 		out.If(err == nil && !slices.ContainsFunc(bodies, func(s *operation.Shape) bool { return s.Has(path) }),
-			fault.Key("", pointer), "%s exists neither in a resource nor in the body of any operation", pointer)
+			fault.Key("", pointer), "%s does not exist in any resource or in the body of any operation", pointer)
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func lifted(c *Config, own []string, scope compiler.Scope) []error {
 		switch {
 		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports an empty policy
 		case compiler.IsLibraryPolicy(x.Policy):
-			errs = append(errs, fault.Errorf(path, "policy %q is not in force; remove the exception or enable the policy", x.Policy))
+			errs = append(errs, fault.Errorf(path, "policy %q is not enabled: enable the policy or remove the exception", x.Policy))
 		case scope == compiler.LibraryOnly:
 			errs = append(errs, fault.Errorf(path, "%w", compiler.Unknown("policy", x.Policy, inForce)))
 		}

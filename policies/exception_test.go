@@ -115,7 +115,7 @@ func TestExceptionFaults(t *testing.T) {
 	want := []string{
 		"exceptions[0].id: is required", "exceptions[0].policy: is required",
 		"exceptions[0].reason: is required", "exceptions[0].granted_by: is required",
-		"exceptions[0]: needs at least one of teams, keys and roles", "exceptions[0].until: is required",
+		"exceptions[0]: must set at least one of teams, keys and roles", "exceptions[0].until: is required",
 		"exceptions[1].until: must be after from", `exceptions[1].operations: unknown operation "fly"`,
 		`exceptions[1].where: "gpu" does not point into the body`,
 		"exceptions[1].where.gpu: values of type func() are not allowed",

@@ -12,7 +12,7 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := o.ask(doc, in.Time)
+	q := o.newEvaluation(doc, in.Time)
 	q.recall()
 	var out []string
 	for i, s := range q.results {

@@ -87,7 +87,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i < 0 || i >= len(x) || strconv.Itoa(i) != path[0] {
-			return nil, fmt.Errorf("list has no item %q", path[0])
+			return nil, fmt.Errorf("list does not contain an item %q", path[0])
 		}
 		if len(path) == 1 && m.Op == OpDefault {
 			return x, nil
@@ -104,8 +104,8 @@ func set(v any, path []string, m Mutation) (any, error) {
 	}
 }
 
-// takeMutation adds a mutation to d according to the mode of the policy entry.
-func (d *Decision) takeMutation(c compiler.Call, item *ast.Term) error {
+// addMutation adds a mutation to d according to the mode of the policy entry.
+func (d *Decision) addMutation(c compiler.Call, item *ast.Term) error {
 	m, err := mutation(item)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (d *Decision) takeMutation(c compiler.Call, item *ast.Term) error {
 func mutation(t *ast.Term) (Mutation, error) {
 	o, ok := t.Value.(ast.Object)
 	if !ok {
-		return Mutation{}, fmt.Errorf("mutation is %s, want an object", ast.ValueName(t.Value))
+		return Mutation{}, fmt.Errorf("mutation must be an object, got %s", ast.ValueName(t.Value))
 	}
 	op, err1 := stringMember(o, "op")
 	pointer, err2 := stringMember(o, "pointer")
@@ -145,18 +145,18 @@ func mutation(t *ast.Term) (Mutation, error) {
 	}
 	m := Mutation{Op: MutationOp(op), Pointer: pointer, Message: message}
 	if m.Op != OpDefault && m.Op != OpForce {
-		return Mutation{}, fmt.Errorf("mutation op is %q, want default or force", op)
+		return Mutation{}, fmt.Errorf("op of a mutation must be default or force, got %q", op)
 	}
 	if _, err := policyinput.SplitPointer(pointer); err != nil {
 		return Mutation{}, err
 	}
 	value := o.Get(ast.InternedTerm("value"))
 	if value == nil {
-		return Mutation{}, errors.New("mutation has no value")
+		return Mutation{}, errors.New("value of the mutation is missing")
 	}
 	var err error
 	if m.Value, err = ast.JSON(value.Value); err != nil {
-		return Mutation{}, fmt.Errorf("value of mutation: %w", err)
+		return Mutation{}, fmt.Errorf("value of the mutation: %w", err)
 	}
 	return m, nil
 }
@@ -190,7 +190,7 @@ func (d *Decision) combineMutations(body any, most int) error {
 		}
 	}
 	if len(kept) > most {
-		return fmt.Errorf("%w: %d changes, at most %d allowed", ErrMutation, len(kept), most)
+		return fmt.Errorf("%w: at most %d changes are allowed, got %d", ErrMutation, most, len(kept))
 	}
 	d.Mutate = kept
 	return nil
@@ -205,7 +205,7 @@ func conflict(kept []Mutation, m Mutation) error {
 		case same && k.Op == m.Op && !policyinput.Equal(k.Value, m.Value):
 			return fmt.Errorf("%w: policies %s and %s set different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
 		case !same && (strings.HasPrefix(m.Pointer, k.Pointer+"/") || strings.HasPrefix(k.Pointer, m.Pointer+"/")):
-			return fmt.Errorf("%w: policies %s and %s change %s and %s, of which one contains the other",
+			return fmt.Errorf("%w: policies %s and %s change the overlapping members %s and %s",
 				ErrMutation, k.Policy, m.Policy, k.Pointer, m.Pointer)
 		}
 	}

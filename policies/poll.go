@@ -66,7 +66,7 @@ func (e *Engine) bundles() map[string]*bundle.Source {
 
 // poll polls one bundle and logs every new error and the first success after errors.
 func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
-	before, after := e.look(ctx, org, s)
+	before, after := e.fetch(ctx, org, s)
 	switch {
 	case sameFault(before, after), ctx.Err() != nil:
 	case after != nil:
@@ -77,8 +77,8 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	}
 }
 
-// look fetches one bundle and activates it if it is new and valid. It returns the errors of the previous poll and of this poll.
-func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
+// fetch fetches one bundle and activates it if it is new and valid. It returns the errors of the previous poll and of this poll.
+func (e *Engine) fetch(ctx context.Context, org string, s *bundle.Source) (before, after error) {
 	e.mu.Lock()
 	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
 	e.mu.Unlock()

@@ -41,7 +41,7 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.
 		return Decision{}, nil, err
 	}
 	w := &undetermined{watch: policyinput.NewAccessTracer(r), open: map[undeterminedKey][]string{}}
-	q := o.ask(doc, in.Time)
+	q := o.newEvaluation(doc, in.Time)
 	q.w = w
 	verdict, err := e.evaluate(ctx, q)
 	if err != nil {
@@ -70,18 +70,18 @@ type undeterminedKey struct {
 	mode   Mode
 }
 
-func (o *undetermined) add(policy string, mode Mode, looked []string) {
-	if len(looked) > 0 {
+func (o *undetermined) add(policy string, mode Mode, touched []string) {
+	if len(touched) > 0 {
 		k := undeterminedKey{policy, mode}
-		o.open[k] = append(o.open[k], looked...)
+		o.open[k] = append(o.open[k], touched...)
 	}
 }
 
 // end reports whether the traced call read nothing hidden, and records it as undetermined otherwise.
 func (o *undetermined) end(c compiler.Call) bool {
-	looked := o.watch.HiddenReads()
-	o.add(c.Entry.Policy, c.Entry.Mode.OrDefault(), looked)
-	return len(looked) == 0
+	touched := o.watch.HiddenReads()
+	o.add(c.Entry.Policy, c.Entry.Mode.OrDefault(), touched)
+	return len(touched) == 0
 }
 
 // exceptions marks violations as undetermined if an exception may apply to them depending on a hidden value.
@@ -90,8 +90,8 @@ func (o *undetermined) exceptions(d *Decision, list []exception, in *Input) {
 		x := &list[i]
 		applies := slices.ContainsFunc(d.Deny, func(v Violation) bool { return v.Policy == x.Policy }) ||
 			slices.ContainsFunc(d.Mutate, func(m Mutation) bool { return m.Policy == x.Policy })
-		if looked := o.watch.Touched(x.lookedAt(in)...); len(looked) > 0 && applies {
-			o.add(x.Policy, ModeEnforce, looked)
+		if touched := o.watch.Touched(x.inputPaths(in)...); len(touched) > 0 && applies {
+			o.add(x.Policy, ModeEnforce, touched)
 			drop(d, x.Policy)
 		}
 	}
@@ -113,8 +113,8 @@ func (o *undetermined) mutations(d *Decision) {
 		if err != nil {
 			continue // reported when the changes are combined
 		}
-		if looked := o.watch.Touched(append([]string{"request", "body"}, path...)); len(looked) > 0 {
-			o.add(m.Policy, ModeEnforce, looked)
+		if touched := o.watch.Touched(append([]string{"request", "body"}, path...)); len(touched) > 0 {
+			o.add(m.Policy, ModeEnforce, touched)
 			drop(d, m.Policy)
 		}
 	}
@@ -129,9 +129,9 @@ func drop(d *Decision, policy string) {
 // list returns the undetermined policies, sorted by policy and mode.
 func (o *undetermined) list() []Undetermined {
 	out := make([]Undetermined, 0, len(o.open))
-	for k, looked := range o.open {
-		slices.Sort(looked)
-		out = append(out, Undetermined{Policy: k.policy, Mode: k.mode, Hidden: slices.Compact(looked)})
+	for k, touched := range o.open {
+		slices.Sort(touched)
+		out = append(out, Undetermined{Policy: k.policy, Mode: k.mode, Hidden: slices.Compact(touched)})
 	}
 	slices.SortFunc(out, func(a, b Undetermined) int {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Mode, b.Mode))
@@ -139,8 +139,8 @@ func (o *undetermined) list() []Undetermined {
 	return out
 }
 
-// lookedAt returns the input paths that decide whether the exception applies.
-func (x *exception) lookedAt(in *Input) [][]string {
+// inputPaths returns the input paths that decide whether the exception applies.
+func (x *exception) inputPaths(in *Input) [][]string {
 	out := [][]string{{"caller", "team"}, {"caller", "key"}, {"caller", "roles"}, {"time", "ns"}}
 	if x.costs {
 		out = append(out, []string{"cost", "known"}, []string{"cost", "usd_per_hour"})

@@ -78,7 +78,7 @@ func TestReadInput(t *testing.T) {
 
 func TestReadInputRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, at, value, want string }{
-		{"another version", "version", `2`, "version 2"},
+		{"another version", "version", `2`, "number 1, got 2"},
 		{"version as text", "version", `"1"`, "version"},
 		{"a section of another type", "caller", `[]`, "/caller"},
 		{"a member of another type", "caller", `{"org":7}`, "/caller/org"},

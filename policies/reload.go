@@ -150,7 +150,7 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 		return nil, mine, err
 	}
 	if !cfg.Directory.IsZero() {
-		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot both be given"}
+		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot be combined"}
 	}
 	s := e.sources[org].WithConfig(bundle.Config(*cfg.Bundle))
 	if s == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// take adds the result of one policy call to d.
-func (d *Decision) take(c compiler.Call, got *ast.Term) error {
+// add adds the result of one policy call to d.
+func (d *Decision) add(c compiler.Call, got *ast.Term) error {
 	if c.Rule == "mutations" || c.Rule == "mutate" {
-		return each(got, func(item *ast.Term) error { return d.takeMutation(c, item) })
+		return each(got, func(item *ast.Term) error { return d.addMutation(c, item) })
 	}
 	return each(got, func(item *ast.Term) error {
 		v, err := violation(item)
@@ -43,7 +43,7 @@ func each(t *ast.Term, visit func(*ast.Term) error) error {
 	case *ast.Array:
 		return v.Iter(visit)
 	default:
-		return fmt.Errorf("result is %s, want a set or an array", ast.ValueName(t.Value))
+		return fmt.Errorf("result must be a set or an array, got %s", ast.ValueName(t.Value))
 	}
 }
 
@@ -52,7 +52,7 @@ func violation(t *ast.Term) (Violation, error) {
 	switch v := t.Value.(type) {
 	case ast.String:
 		if v == "" {
-			return Violation{}, errors.New("violation has an empty message")
+			return Violation{}, errors.New("message of the violation is empty")
 		}
 		return Violation{Message: string(v)}, nil
 	case ast.Object:
@@ -69,14 +69,14 @@ func violation(t *ast.Term) (Violation, error) {
 		}
 		out := Violation{Message: cmp.Or(message, short), Pointer: pointer, Doc: doc, Excess: excess}
 		if out.Message == "" {
-			return Violation{}, errors.New("violation has no message")
+			return Violation{}, errors.New("message of the violation is missing")
 		}
 		if pointer != "" && pointer[0] != '/' {
-			return Violation{}, fmt.Errorf("pointer %q does not start with /", pointer)
+			return Violation{}, fmt.Errorf("pointer %q must start with /", pointer)
 		}
 		return out, nil
 	default:
-		return Violation{}, fmt.Errorf("violation is %s, want a string or an object", ast.ValueName(t.Value))
+		return Violation{}, fmt.Errorf("violation must be a string or an object, got %s", ast.ValueName(t.Value))
 	}
 }
 
@@ -88,7 +88,7 @@ func excessOf(o ast.Object) (float64, error) {
 	}
 	n, ok := t.Value.(ast.Number)
 	if !ok {
-		return 0, fmt.Errorf("excess is %s, want a number", ast.ValueName(t.Value))
+		return 0, fmt.Errorf("excess must be a number, got %s", ast.ValueName(t.Value))
 	}
 	return json.Number(n).Float64()
 }
@@ -101,7 +101,7 @@ func stringMember(o ast.Object, name string) (string, error) {
 	}
 	s, ok := t.Value.(ast.String)
 	if !ok {
-		return "", fmt.Errorf("%s is %s, want a string", name, ast.ValueName(t.Value))
+		return "", fmt.Errorf("%s must be a string, got %s", name, ast.ValueName(t.Value))
 	}
 	return string(s), nil
 }

@@ -140,7 +140,7 @@ func try(ctx context.Context, s *compiler.Options, about []string, call *policyi
 			continue
 		}
 		if err == nil {
-			err = out.Decision.take(c, answer)
+			err = out.Decision.add(c, answer)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: policy %s: %s: %w", ErrEvaluation, c.Entry.Policy, c.Rule, err)

@@ -24,7 +24,7 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Docu
 			return d, nil
 		}
 	}
-	q := o.ask(doc, now)
+	q := o.newEvaluation(doc, now)
 	q.recall()
 	q.silent()
 	d, err := e.evaluate(ctx, q)
@@ -49,7 +49,7 @@ type evaluation struct {
 	results []callResult  // one per policy call
 }
 
-func (o *orgState) ask(doc *policyinput.Document, now time.Time) *evaluation {
+func (o *orgState) newEvaluation(doc *policyinput.Document, now time.Time) *evaluation {
 	return &evaluation{orgState: o, doc: doc, now: now, results: make([]callResult, len(o.Calls))}
 }
 
@@ -120,15 +120,15 @@ func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error)
 		return nil, err
 	}
 	if err := e.enter(ctx, e.places, deadline.C); err != nil {
-		leave(share)
+		release(share)
 		return nil, err
 	}
 	cancel := topdown.NewCancel()
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
-			leave(e.places)
-			leave(share)
+			release(e.places)
+			release(share)
 		}()
 		done <- q.decide(cancel)
 	}()
@@ -217,7 +217,7 @@ func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
 			continue
 		}
 		if err == nil {
-			err = d.take(c, answer)
+			err = d.add(c, answer)
 		}
 		if err != nil {
 			return fmt.Errorf("policy %s: %s: %w", c.Entry.Policy, c.Rule, err)

@@ -216,8 +216,8 @@ func (b *accountTable) evict(own *shard) {
 // sample is the number of accounts examined to find one to evict. At most half of them belong to one organisation.
 const sample = 16
 
-// victim returns the least recently used of a few accounts, or nil. Accounts without permits and debts are preferred, because those of the
-// evicted account are lost.
+// victim returns the least recently used of a few accounts, or nil. Accounts without permits and debts are preferred, because the permits
+// and debts of an evicted account are lost.
 func (s *shard) victim() *account {
 	var victim *account
 	seen := 0

@@ -12,8 +12,8 @@ import (
 
 // AddressConfig limits failed or anonymous attempts per network address.
 type AddressConfig struct {
-	Rate  int64 `yaml:"rate" doc:"sustained number of requests per minute allowed for each address"`
-	Burst int64 `yaml:"burst" doc:"number of requests allowed at once for each address"`
+	Rate  int64 `yaml:"rate" doc:"maximum sustained rate for each address, in requests per minute"`
+	Burst int64 `yaml:"burst" doc:"maximum burst for each address, in requests"`
 
 	// Addresses is the largest number of addresses remembered, at about 100 bytes each. Beyond it, the addresses with the fewest attempts
 	// are dropped.

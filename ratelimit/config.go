@@ -47,11 +47,11 @@ func (f Failure) Valid() bool {
 // Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields that a file
 // cannot set are for tests and simulations.
 type Config struct {
-	Mode     Mode          `yaml:"mode" doc:"exact counts every call in Redis; leased takes blocks of permits from Redis"`
-	Timeout  time.Duration `yaml:"timeout" doc:"time limit of one exchange with Redis; connecting has a separate limit"`
-	Gateways int           `yaml:"gateways" doc:"largest number of gateways expected to share Redis; the failure policy local divides a quota by it"`
-	Failure  FailureConfig `yaml:"failure" doc:"failure policy per class of calls" reload:"live"`
-	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased, for mode leased"`
+	Mode     Mode          `yaml:"mode" doc:"counting mode: exact counts every call in Redis, and leased takes blocks of permits from Redis"`
+	Timeout  time.Duration `yaml:"timeout" doc:"time limit for one exchange with Redis, not including the time to connect"`
+	Gateways int           `yaml:"gateways" doc:"maximum number of gateways that share Redis. The failure policy local divides quotas by this number"`
+	Failure  FailureConfig `yaml:"failure" doc:"policy for each class of calls when Redis is unavailable" reload:"live"`
+	Lease    LeaseConfig   `yaml:"lease" doc:"settings of mode leased"`
 
 	// Gateway is the unique name of this gateway among the gateways that share the store. An empty name is replaced by a random one.
 	Gateway string        `yaml:"-"`
@@ -62,8 +62,8 @@ type Config struct {
 
 // FailureConfig is the failure policy for each class of call.
 type FailureConfig struct {
-	Read  Failure `yaml:"read" doc:"policy for calls that change nothing: closed, local or open"`
-	Write Failure `yaml:"write" doc:"policy for calls that change resources or cost money: closed, local or open. Calls that lower cost are always allowed"`
+	Read  Failure `yaml:"read" doc:"failure policy for calls that change nothing: closed, local or open"`
+	Write Failure `yaml:"write" doc:"failure policy for calls that change resources or cost money: closed, local or open. Calls that lower cost are always allowed"`
 }
 
 // CommitConfig limits group commit: exact calls that wait at the same time share an exchange.
@@ -77,7 +77,7 @@ type CommitConfig struct {
 
 // LeaseConfig configures leased permits. Only ModeLeased uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"how long a block of permits lasts at the recent rate of calls. Set it to 2s if the round trip to Redis takes more than 50 ms"`
+	Horizon time.Duration `yaml:"horizon" doc:"time that a block of permits lasts at the recent rate of calls. Use 2s if the round trip to Redis takes more than 50 ms"`
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`

@@ -70,8 +70,8 @@ func TestLimitValidate(t *testing.T) {
 		{"hour left out", ratelimit.Limit{Minute: 60, Day: 100}, ""},
 		{"negative", ratelimit.Limit{Hour: -1}, "hour: must not be negative, got -1"},
 		{"too large", ratelimit.Limit{Day: 2e12}, "day: must be at most 1000000000000, got 2000000000000"},
-		{"minute more than hour", ratelimit.Limit{Minute: 61, Hour: 60}, "minute: must be at most 60, the quota of the hour, got 61"},
-		{"minute more than day", ratelimit.Limit{Minute: 61, Day: 60}, "minute: must be at most 60, the quota of the day, got 61"},
+		{"minute more than hour", ratelimit.Limit{Minute: 61, Hour: 60}, "minute: must be at most 60, which is the quota of the hour, got 61"},
+		{"minute more than day", ratelimit.Limit{Minute: 61, Day: 60}, "minute: must be at most 60, which is the quota of the day, got 61"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""

@@ -62,8 +62,8 @@ func (a *account) expire(storeNow int64) {
 	}
 }
 
-// carry adds to op the debts of its scopes.
-func (l *Limiter) carry(op *Op) {
+// attachDebts adds to op the debts of its scopes.
+func (l *Limiter) attachDebts(op *Op) {
 	if !l.indebted.Load() {
 		return
 	}
@@ -104,7 +104,7 @@ func (l *Limiter) paid(op *Op, ans answer) {
 // apply makes one exchange for ops, with the debts of their scopes.
 func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 	for i := range ops {
-		l.carry(&ops[i])
+		l.attachDebts(&ops[i])
 	}
 	sent := l.tick()
 	now, err := l.deps.Store.Apply(ctx, ops)
@@ -139,7 +139,7 @@ func (l *Limiter) charge(ctx context.Context) {
 	var exchanges errgroup.Group
 	exchanges.SetLimit(adjustFlights)
 	for group, list := range groups {
-		if !l.mayAsk(group, now) {
+		if !l.canCallStore(group, now) {
 			continue
 		}
 		exchanges.Go(func() error {

@@ -38,7 +38,7 @@ func (t *Take) check() error {
 		return fmt.Errorf("cost %d is out of range", t.Cost)
 	}
 	if len(t.Scopes) > MaxScopes {
-		return fmt.Errorf("%d scopes exceed the maximum of %d", len(t.Scopes), MaxScopes)
+		return fmt.Errorf("number of scopes must be at most %d, got %d", MaxScopes, len(t.Scopes))
 	}
 	for i := range t.Scopes {
 		s := &t.Scopes[i]

@@ -68,8 +68,8 @@ func (c *commit) get(k *call) *flight {
 
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
-// fly sends f to the store and waits for the result, which is stored in f.
-func (c *commit) fly(ctx context.Context, f *flight) {
+// send sends f to the store and waits for the result, which is stored in f.
+func (c *commit) send(ctx context.Context, f *flight) {
 	c.Do(ctx, c.limiter.deps.Store.Group(f.op.Org), f)
 }
 

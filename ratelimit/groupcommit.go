@@ -57,7 +57,7 @@ type waiter[T any] struct {
 type signal int
 
 const (
-	landed signal = iota
+	finished signal = iota
 	lead
 )
 
@@ -89,12 +89,12 @@ func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time
 func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
 	s := g.seats.Get().(*waiter[T])
 	s.call, s.name, s.leads = call, name, false
-	g.fly(ctx, s)
+	g.join(ctx, s)
 	s.call = nil
 	g.seats.Put(s)
 }
 
-func (g *Group[T]) fly(ctx context.Context, s *waiter[T]) {
+func (g *Group[T]) join(ctx context.Context, s *waiter[T]) {
 	l := &g.lanes[maphash.String(g.seed, s.name)%lanes]
 	l.mu.Lock()
 	l.queue = append(l.queue, s)
@@ -105,23 +105,23 @@ func (g *Group[T]) fly(ctx context.Context, s *waiter[T]) {
 	leading := s.leads
 	l.mu.Unlock()
 	for {
-		if leading && g.carry(ctx, l, s) {
+		if leading && g.exchangeFor(ctx, l, s) {
 			return
 		}
-		if <-s.signal == landed {
+		if <-s.signal == finished {
 			return
 		}
 		leading = true
 	}
 }
 
-// carry makes one exchange for l, and reports whether it included own. It may not: a lane serves several names, and another leader may
-// have taken own while this caller was being woken.
-func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *waiter[T]) bool {
+// exchangeFor makes one exchange for l, and reports whether the exchange included own. It does not if own has another name, because a
+// lane serves several names, or if another leader has taken own while this caller was being woken.
+func (g *Group[T]) exchangeFor(ctx context.Context, l *lane[T], own *waiter[T]) bool {
 	runtime.Gosched() // lets runnable callers queue their calls
 	t := g.groups.Get().(*exchangeCalls[T])
 	l.mu.Lock()
-	l.take(t, g.batch)
+	l.dequeue(t, g.batch)
 	l.mu.Unlock()
 	if len(t.calls) > 0 {
 		g.exchange(ctx, t.calls)
@@ -130,23 +130,23 @@ func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *waiter[T]) bool {
 	own.leads = false
 	l.passOn(g.flights)
 	l.mu.Unlock()
-	aboard := false
+	included := false
 	for _, s := range t.seats {
 		if s == own {
-			aboard = true
+			included = true
 		} else {
-			s.signal <- landed
+			s.signal <- finished
 		}
 	}
 	clear(t.seats)
 	clear(t.calls)
 	t.seats, t.calls = t.seats[:0], t.calls[:0]
 	g.groups.Put(t)
-	return aboard
+	return included
 }
 
-// take moves the calls that can share an exchange with the first one from the queue to t.
-func (l *lane[T]) take(t *exchangeCalls[T], most int) {
+// dequeue moves the calls that can share an exchange with the first one from the queue to t.
+func (l *lane[T]) dequeue(t *exchangeCalls[T], most int) {
 	if len(l.queue) == 0 {
 		return
 	}

@@ -105,7 +105,7 @@ func TestMarginOfPermits(t *testing.T) {
 // not returned to the restored ones.
 func TestReturnsOfLostCountsAreDropped(t *testing.T) {
 	l, a, _ := leased(t, 3, time.Hour)
-	l.giveBack(a, 0)
+	l.returnPermits(a, 0)
 	l.dropReturns()
 	if got := l.returns["o"]; len(got) != 0 {
 		t.Errorf("adjustments left: %+v, want none", got)

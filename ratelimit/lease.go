@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Leased counting: permits are charged to the store first and spent on the gateway later, window by window. The permits of a minute
-// expire with it, while those of its hour and day remain valid. A call is admitted locally if all windows of all its scopes have
-// permits left. Otherwise it goes to the store for the missing ones, and also fetches a new block for each scope, unless another call
-// is fetching one.
+// Leased counting: permits are charged to the store first and spent on the gateway later, window by window. The permits of a minute expire
+// with the minute, while the permits of its hour and day remain valid. A call is admitted locally if all windows of all its scopes have
+// permits left. Otherwise the call gets the missing permits from the store, and also fetches a new block for each scope, unless another
+// call is already fetching a block.
 
 // drawn holds the units that a call took from one account before going to the store.
 type drawn struct {
@@ -39,7 +39,7 @@ func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 		return
 	}
 	a.limit = limit
-	l.giveBack(a, now)
+	l.returnPermits(a, now)
 }
 
 // spend takes the cost of c from the permits of all its scopes, or from none of them.
@@ -208,7 +208,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 		}
 		d.left = a.held
 		if !admitted && a.held == [Windows]int64{} {
-			l.giveBack(a, now) // nothing to wait for
+			l.returnPermits(a, now) // nothing to wait for
 		}
 	}
 	return turned
@@ -277,7 +277,7 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	})
 }
 
-// eachOf calls do for those of an organisation's scopes that have an account, with their shard locked.
+// eachOf calls do for each of an organisation's scopes that has an account, with the shard of the organisation locked.
 func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
 	s := l.book.shard(org)
 	defer s.mu.Unlock()
@@ -288,8 +288,8 @@ func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
 	}
 }
 
-// giveBack moves a's permits to the list of permits to return, and removes the lease listed in the store.
-func (l *Limiter) giveBack(a *account, now tick) {
+// returnPermits moves a's permits to the list of permits to return, and removes the lease listed in the store.
+func (l *Limiter) returnPermits(a *account, now tick) {
 	if a.held == [Windows]int64{} && a.listed == [Windows]int64{} {
 		return
 	}

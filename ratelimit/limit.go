@@ -20,9 +20,9 @@ const (
 
 // Limit is the quota of a scope, per window. A zero window is not limited, and the zero Limit limits nothing.
 type Limit struct {
-	Minute int64 `yaml:"minute" doc:"calls per calendar minute; 0 means no limit" unit:"calls" zero:"omit"`
-	Hour   int64 `yaml:"hour" doc:"calls per calendar hour; 0 means no limit" unit:"calls" zero:"omit"`
-	Day    int64 `yaml:"day" doc:"calls per calendar day; 0 means no limit" unit:"calls" zero:"omit"`
+	Minute int64 `yaml:"minute" doc:"maximum number of calls per calendar minute; 0 means no limit" unit:"calls" zero:"omit"`
+	Hour   int64 `yaml:"hour" doc:"maximum number of calls per calendar hour; 0 means no limit" unit:"calls" zero:"omit"`
+	Day    int64 `yaml:"day" doc:"maximum number of calls per calendar day; 0 means no limit" unit:"calls" zero:"omit"`
 }
 
 // Unlimited reports whether no window is limited.
@@ -56,7 +56,7 @@ func (l Limit) Validate() error {
 	for i := range Windows {
 		for j := i + 1; j < Windows; j++ {
 			if a, b := l.Quota(i), l.Quota(j); a > b && b > 0 {
-				errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, the quota of the %s, got %d", b, WindowName(j), a))
+				errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, which is the quota of the %s, got %d", b, WindowName(j), a))
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (l Limit) Refuses(cost int64) (window string, ok bool) {
 func (l Limit) check() error {
 	for i := range Windows {
 		if q := l.Quota(i); q < 0 || q > MaxQuota {
-			return fmt.Errorf("quota %d of the %s is out of range", q, WindowName(i))
+			return fmt.Errorf("quota of the %s is out of range: %d", WindowName(i), q)
 		}
 	}
 	return nil
@@ -153,14 +153,14 @@ func ParseRef(s string) (Ref, error) {
 // braces. Braces would move a key to another slot of a Redis Cluster, and thus to another counter.
 func CheckID(id string) error {
 	if id == "" {
-		return errors.New("empty identifier")
+		return errors.New("identifier is empty")
 	}
 	if len(id) > maxID {
 		return fmt.Errorf("identifier of %d characters is longer than %d", len(id), maxID)
 	}
 	for i, c := range id {
 		if c <= ' ' || c > '~' || c == '{' || c == '}' {
-			return fmt.Errorf("identifier has character %q at %d: only printable ASCII characters except spaces and braces are allowed", c, i)
+			return fmt.Errorf("identifier contains %q at position %d: only printable ASCII characters except spaces and braces are allowed", c, i)
 		}
 	}
 	return nil

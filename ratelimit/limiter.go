@@ -65,7 +65,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		return nil, fmt.Errorf("ratelimit: %w", err)
 	}
 	if deps.Store == nil {
-		return nil, errors.New("ratelimit: no store")
+		return nil, errors.New("ratelimit: the store is required")
 	}
 	config.Gateway = cmp.Or(config.Gateway, rand.Text())
 	if config.Memory.Refusal == 0 && config.Mode == ModeLeased {
@@ -127,7 +127,7 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 		if d, ok := l.decideLocally(&c); ok {
 			return d, nil
 		}
-		if d, again, err := l.askStore(ctx, &c); !again {
+		if d, again, err := l.callStore(ctx, &c); !again {
 			return d, err
 		}
 	}
@@ -137,7 +137,7 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 // attempts is the number of times that one call is tried.
 const attempts = 3
 
-var errWindowEnded = errors.New("a window ended during each attempt")
+var errWindowEnded = errors.New("every attempt was interrupted by the end of a window")
 
 // call is a Take in progress. It stays on the stack: it must not be retained, and it retains only strings of the Take.
 type call struct {
@@ -157,16 +157,16 @@ func (c *call) scopes() []Scope { return c.limited[:c.n] }
 // decision is built after the lock has been released.
 func (l *Limiter) decideLocally(c *call) (Decision, bool) {
 	var views [MaxScopes]view
-	source, ok := l.look(c, &views)
+	source, ok := l.decideFromMemory(c, &views)
 	if !ok {
 		return Decision{}, false
 	}
 	return c.decide(c.scopes(), views[:c.n], source == SourceLease, source), true
 }
 
-// look determines whether a call can be decided locally, spends its permits if so, and records the facts for the decision. The source
-// is memory for a refusal and lease for an admission.
-func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
+// decideFromMemory determines whether a call can be decided locally, spends its permits if so, and records the facts for the decision. The
+// source is memory for a refusal and lease for an admission.
+func (l *Limiter) decideFromMemory(c *call, views *[MaxScopes]view) (Source, bool) {
 	now := l.tick()
 	s := l.book.shard(c.org)
 	defer s.mu.Unlock()
@@ -213,9 +213,9 @@ func (a *account) view(v *view, now tick) {
 // breakerOf returns the breaker of the part of the store that counts an organisation.
 func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.deps.Store.Group(org)) }
 
-// mayAsk reports whether a part of the store may be called. If the part was down, that is not allowed while this gateway has lost counts to
-// restore.
-func (l *Limiter) mayAsk(group string, now tick) bool {
+// canCallStore reports whether a part of the store may be called. If the part was down, that is not allowed while this gateway has lost
+// counts to restore.
+func (l *Limiter) canCallStore(group string, now tick) bool {
 	b := l.breakers.of(group)
 	if b.open.Load() && l.restarted.Load() {
 		return false
@@ -223,9 +223,9 @@ func (l *Limiter) mayAsk(group string, now tick) bool {
 	return b.allow(now)
 }
 
-// askStore lets the store decide a call. again is set if the call must be retried.
-func (l *Limiter) askStore(ctx context.Context, c *call) (d Decision, again bool, err error) {
-	if !l.mayAsk(l.deps.Store.Group(c.org), l.tick()) {
+// callStore lets the store decide a call. again is set if the call must be retried.
+func (l *Limiter) callStore(ctx context.Context, c *call) (d Decision, again bool, err error) {
+	if !l.canCallStore(l.deps.Store.Group(c.org), l.tick()) {
 		d, err = l.decideWithoutStore(c, errOpen)
 		return d, false, err
 	}
@@ -261,7 +261,7 @@ func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 	if l.config.Mode == ModeLeased {
 		l.draw(f)
 	}
-	l.commit.fly(ctx, f)
+	l.commit.send(ctx, f)
 	if f.err != nil {
 		l.undraw(f)
 		return false

@@ -157,7 +157,7 @@ func (l *Limiter) collect() {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
 		if now-a.lastUse > l.config.Lease.Idle && !l.breakerOf(a.org).open.Load() {
-			l.giveBack(a, now)
+			l.returnPermits(a, now)
 		}
 		return now-a.lastUse < WindowSize(Windows-1)
 	})
@@ -188,7 +188,7 @@ func (l *Limiter) restore(ctx context.Context) error {
 }
 
 // remembered returns this gateway's counts in running windows, by organisation. It separates the counts of available parts of the store
-// from those of parts of a cluster that are down. more, unless nil, returns units to add.
+// from the counts of parts of a cluster that are down. If more is not nil, it returns units to add.
 func (l *Limiter) remembered(more func(*account) int64) (answering, away map[string][]Adjustment) {
 	now := l.tick()
 	answering, away = make(map[string][]Adjustment), make(map[string][]Adjustment)
@@ -251,7 +251,7 @@ func (l *Limiter) returnAll(ctx context.Context) {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
 		a.renewing = false
-		l.giveBack(a, now)
+		l.returnPermits(a, now)
 		return true
 	})
 	l.tend(ctx)
@@ -325,7 +325,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 		return Op{}, false
 	}
 	a.renewing = false
-	if a.limit != r.scope.Limit || !l.mayAsk(l.deps.Store.Group(r.org), now) {
+	if a.limit != r.scope.Limit || !l.canCallStore(l.deps.Store.Group(r.org), now) {
 		return Op{}, false
 	}
 	var d Draw

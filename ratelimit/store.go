@@ -107,8 +107,8 @@ func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
 // its scope until the store has replied. Because Units grows in the meantime, the store charges only the part that it has not charged
 // before.
 type Debt struct {
-	// Number identifies the Debt among those of its scope and debtor, and increases. The store ignores a Debt with a smaller Number than
-	// the last one it charged. A Number of 0 means no Debt.
+	// Number identifies the Debt among the debts of its scope and debtor, and increases. The store ignores a Debt with a smaller Number
+	// than the last one it charged. A Number of 0 means no Debt.
 	Number int64
 	// Generation and Index identify the windows of Units. Units of ended windows and of older generations are not charged.
 	Generation int64

@@ -11,7 +11,7 @@ import (
 
 // UpstreamConfig configures how the platform's own rate limits are shared among teams.
 type UpstreamConfig struct {
-	Enabled bool `yaml:"enabled" doc:"enables the sharing of the platform's rate limits among teams"`
+	Enabled bool `yaml:"enabled" doc:"share the platform's rate limits among teams"`
 
 	// Threshold is the remaining part of a quota, in percent, below which the rest is shared among teams.
 	Threshold int `yaml:"-"`
@@ -42,8 +42,8 @@ type Upstream struct {
 type credential struct {
 	windows map[string]*upstreamWindow
 	teams   map[string]*teamUse
-	// flying is the number of calls sent and not answered yet. The platform may not have counted them.
-	flying int64
+	// inFlight is the number of calls sent and not answered yet. The platform may not have counted them.
+	inFlight int64
 	// blocked is the time until which the platform has asked not to retry.
 	blocked time.Time
 }
@@ -87,18 +87,18 @@ func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter t
 	}
 	if w := c.tightest(now, u.config.Threshold); w == nil {
 		c.untighten()
-	} else if wait := u.hold(c, t, w, now); wait > 0 {
+	} else if wait := u.waitFor(c, t, w, now); wait > 0 {
 		return false, wait
 	} else {
 		t.used++
 	}
-	c.flying++
+	c.inFlight++
 	return true, 0
 }
 
-// hold returns how long t must wait because of a window that is running low.
-func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.Time) time.Duration {
-	left := w.remaining - c.flying
+// waitFor returns how long t must wait because of a window that is running low.
+func (u *Upstream) waitFor(c *credential, t *teamUse, w *upstreamWindow, now time.Time) time.Duration {
+	left := w.remaining - c.inFlight
 	if left <= 0 {
 		return w.ends.Sub(now)
 	}
@@ -133,7 +133,7 @@ func (u *Upstream) credential(name string) *credential {
 func (c *credential) tightest(now time.Time, threshold int) *upstreamWindow {
 	var tight *upstreamWindow
 	for name, w := range c.windows {
-		switch left := w.remaining - c.flying; {
+		switch left := w.remaining - c.inFlight; {
 		case !now.Before(w.ends):
 			delete(c.windows, name)
 		case left*100 >= w.limit*int64(threshold):
@@ -160,7 +160,7 @@ func (u *Upstream) Observe(name string, status int, h http.Header) {
 	defer u.mu.Unlock()
 	now := u.now()
 	c := u.credential(name)
-	c.flying = max(0, c.flying-1)
+	c.inFlight = max(0, c.inFlight-1)
 	if status == http.StatusTooManyRequests {
 		if s, err := strconv.ParseInt(h.Get("Retry-After"), 10, 32); err == nil && s > 0 {
 			c.blocked = now.Add(time.Duration(s) * time.Second)

@@ -26,7 +26,7 @@ const (
 )
 
 // ErrBudget is returned by Client.Pause if the wait exceeds the remaining time.
-var ErrBudget = errors.New("time budget of the request exceeded")
+var ErrBudget = errors.New("the request exceeded its time budget")
 
 // errNoAnswer is the error for a Caller that returned neither a response nor an error.
 var errNoAnswer = fmt.Errorf("no response: %w", ErrAmbiguous)
@@ -180,7 +180,7 @@ func (d *Client) WarnLost(field, what string) {
 // WarnUnavailable warns that fields of the response are null because v2 does not provide them. It combines as many fields
 // into one warning as fit.
 func (d *Client) WarnUnavailable(fields []string) {
-	const what = "unknown to the v2 API, null"
+	const what = "null because v2 does not provide a value"
 	for len(fields) > 0 {
 		n, length := 1, len(fields[0])
 		for n < len(fields) && length+len(", ")+len(fields[n]) <= maxWarningLen-len(": "+what) {

@@ -11,9 +11,9 @@ import (
 const memoryTime = time.Second
 
 // errStoreDown is the error for a store operation that was skipped because an earlier one failed.
-var errStoreDown = errors.New("store skipped after an earlier failure")
+var errStoreDown = errors.New("the store is skipped after an earlier failure")
 
-// everyID stands for all records of a kind.
+// everyID is the ID that represents all records of a kind.
 const everyID = ""
 
 // memory tracks store failures of a Client. After a failed read it skips further reads, and after a failed write further
@@ -36,9 +36,9 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 		if err = read(ctx); err == nil {
 			return nil
 		}
-		d.deps.Logger.WarnContext(ctx, "cannot read translation store", "kind", kind, "error", err)
+		d.deps.Logger.WarnContext(ctx, "cannot read the translation store", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be read, stored details of "+kind+"s are missing")
+	d.Warn("memory", "the store could not be read, so details of "+kind+"s are missing")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unreadable = true
@@ -64,9 +64,9 @@ func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx
 		if err == nil {
 			return
 		}
-		d.deps.Logger.WarnContext(ctx, "cannot write translation store", "kind", kind, "error", err)
+		d.deps.Logger.WarnContext(ctx, "cannot write to the translation store", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be written, details of "+kind+"s may be missing later")
+	d.Warn("memory", "the store could not be written, so details of "+kind+"s might be missing later")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unwritable = d.memory.unwritable || !unread

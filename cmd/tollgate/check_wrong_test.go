@@ -217,7 +217,7 @@ func refusedValues() map[string]wrong {
 		"certificate of nothing": {top: "tls: {§certificate: {env: SECRET}, key: {env: SECRET}}", want: "tls.certificate: environment variable SECRET contains no PEM certificate"},
 		"key of nothing":         {top: "tls: {certificate: {env: OLD}, §key: {env: SECRET}}", want: "tls.key: environment variable SECRET contains no PEM private key"},
 		"certificate alone":      {top: "§tls: {certificate: {env: OLD}}", want: "tls: must set both certificate and key"},
-		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: only printable ASCII characters except spaces and braces are allowed"},
-		"Cyrillic key":           {keys: `keys: [{id: §аnn, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].id: identifier has character 'а' at 0"},
+		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier contains 'é' at position 0: only printable ASCII characters except spaces and braces are allowed"},
+		"Cyrillic key":           {keys: `keys: [{id: §аnn, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].id: identifier contains 'а' at position 0"},
 	}
 }

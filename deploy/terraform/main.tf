@@ -1,4 +1,4 @@
-# Gateways in Kubernetes: a Secret with what the configuration refers to, and a
+# Gateways in Kubernetes: a Secret with the variables of the configuration, and a
 # release of the Helm chart. The caller configures the two providers.
 
 locals {
@@ -20,7 +20,7 @@ resource "helm_release" "gateway" {
   namespace = var.namespace
   chart     = local.chart
 
-  # An upgrade ends when its gateways are ready, and is rolled back otherwise.
+  # An upgrade completes when its gateways are ready, and is rolled back otherwise.
   atomic  = true
   wait    = true
   timeout = 600
@@ -36,7 +36,7 @@ resource "helm_release" "gateway" {
     config = var.config
     secret = kubernetes_secret_v1.environment.metadata[0].name
     podAnnotations = {
-      # Environment variables are read at start: another secret replaces the gateways.
+      # Gateways read environment variables at startup, so a changed secret replaces them.
       "checksum/secret" = nonsensitive(sha256(jsonencode(local.environment)))
     }
   })], var.values)

@@ -4,7 +4,7 @@ output "host" {
 }
 
 output "admin_host" {
-  description = "Host name of the admin listeners inside the cluster: one address for each gateway."
+  description = "Host name of the admin listeners inside the cluster, with one address per gateway."
   value       = "${helm_release.gateway.name}-admin.${var.namespace}"
 }
 

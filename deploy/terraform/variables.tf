@@ -1,22 +1,22 @@
 variable "name" {
-  description = "Name of the release, of its Deployment and of its Service."
+  description = "Name of the release, its Deployment and its Service."
   type        = string
   default     = "tollgate"
 
   validation {
-    # The chart appends "tollgate" to names without it.
+    # The chart appends "tollgate" to names that do not contain it.
     condition     = can(regex("^[a-z0-9-]*tollgate[a-z0-9-]*$", var.name)) && length(var.name) <= 53
     error_message = "The name must contain \"tollgate\" and have at most 53 lower-case letters, digits and hyphens."
   }
 }
 
 variable "namespace" {
-  description = "Namespace, which must exist."
+  description = "Namespace of the release. It must exist."
   type        = string
 }
 
 variable "chart" {
-  description = "Path of the Helm chart. If null, that of this repository."
+  description = "Path of the Helm chart. Null means the chart of this repository."
   type        = string
   default     = null
 }
@@ -36,7 +36,7 @@ variable "image" {
 }
 
 variable "replicas" {
-  description = "Gateways, at least."
+  description = "Minimum number of gateways."
   type        = number
   default     = 2
 
@@ -47,30 +47,30 @@ variable "replicas" {
 }
 
 variable "max_replicas" {
-  description = "Gateways, at most. They are scaled by their CPU use if this is greater than replicas."
+  description = "Maximum number of gateways. If it is greater than replicas, the gateways are scaled by CPU usage."
   type        = number
   default     = 8
 }
 
 variable "config" {
-  description = "The configuration, as in file(\"tollgate.yaml\"). It names secrets by environment variable ({env: NAME}) and holds none."
+  description = "The configuration, as in file(\"tollgate.yaml\"). It must not contain secrets, and refers to them as environment variables ({env: NAME})."
   type        = string
 }
 
 variable "redis_url" {
-  description = "Address of Redis with its credentials: the environment variable REDIS_URL."
+  description = "URL of Redis with its credentials, for the environment variable REDIS_URL."
   type        = string
   sensitive   = true
 }
 
 variable "secrets" {
-  description = "The other environment variables that the configuration refers to: platform keys, the admin token."
+  description = "Other environment variables that the configuration refers to, such as platform keys and the admin token."
   type        = map(string)
   sensitive   = true
 }
 
 variable "values" {
-  description = "Further values of the chart, as YAML documents. They override those of this module."
+  description = "Additional values of the chart, as YAML documents. They override the values of this module."
   type        = list(string)
   default     = []
 }

@@ -85,7 +85,7 @@ orgs:
 	}
 	got := errors.Join(l.Warnings(time.Now())...).Error()
 	for _, want := range []string{
-		"x.yaml:3:20: decisions.mask[0]: no event has a member /input/nothing", "x.yaml:5:5: orgs[0]: has budgets, but the embedded Redis loses",
+		"x.yaml:3:20: decisions.mask[0]: member /input/nothing does not exist in any event", "x.yaml:5:5: orgs[0]: has budgets, but the embedded Redis loses",
 		"orgs[0].policies[0].policy: run_limits has no effect because platform.run_url is not set", "orgs[1].alerts.thresholds: requires budgets",
 	} {
 		if !strings.Contains(got, want) {

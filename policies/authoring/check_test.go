@@ -93,9 +93,9 @@ deny contains "y" if {
 			"a.rego:1:1: policy roles: has the same name as a library policy",
 		}},
 		{"packages of the library", map[string]string{"a.rego": "package tollgate.gpu\n\nx := 1\n"}, []string{"a.rego:1:1: package tollgate.gpu is reserved"}},
-		{"a name twice in JSON", map[string]string{"data.json": `{"a": 1, "a": 2}`}, []string{`data.json: not valid data: jsontext: duplicate object member name "a"`}},
-		{"a name twice in YAML", map[string]string{"data.yaml": "a: 1\na: 2\n"}, []string{"data.yaml: not valid data: data.yaml:2:1: a: duplicate key, first at line 1"}},
-		{"an alias", map[string]string{"data.yml": "a: &x [1]\nb: *x\n"}, []string{"data.yml: not valid data: data.yml:1:4: a: anchors are not supported"}},
+		{"a name twice in JSON", map[string]string{"data.json": `{"a": 1, "a": 2}`}, []string{`data.json: data is not valid: jsontext: duplicate object member name "a"`}},
+		{"a name twice in YAML", map[string]string{"data.yaml": "a: 1\na: 2\n"}, []string{"data.yaml: data is not valid: data.yaml:2:1: a: duplicate key, first at line 1"}},
+		{"an alias", map[string]string{"data.yml": "a: &x [1]\nb: *x\n"}, []string{"data.yml: data is not valid: data.yml:1:4: a: anchors are not supported"}},
 		{"a date, a large number, surrogates", map[string]string{
 			"data.yaml": "day: 2026-11-01\n", "b/data.json": `{"n": 12345678901234567890123, "s": "\ud83d\ude00", "none": null}`,
 			"x.rego": "package policies.x\n\ndeny contains \"x\" if {\n\tdata.day == \"2026-11-01\"\n\tdata.b.n == 12345678901234567890123\n\tis_null(data.b.none)\n}\n",

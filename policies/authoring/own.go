@@ -49,7 +49,7 @@ func ownPage(p *compiler.OwnPolicy) ([]byte, error) {
 	}
 	fmt.Fprintf(&b, "Defines the rules `%s`.\n", strings.Join(p.Rules, "`, `"))
 	if slices.Contains(p.Rules, "mutate") || slices.Contains(p.Rules, "mutations") {
-		b.WriteString("\nIt can change the body of a call; the response names each change.\n")
+		b.WriteString("\nThe policy can change the body of a call. The response names each change.\n")
 	}
 	if len(p.Params) == 0 {
 		return b.Bytes(), nil

@@ -53,7 +53,7 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 			"| parameter | type, default | meaning |\n|---|---|---|\n" +
 			"| `most` | integer, **required** | Most GPUs of one pod. |\n",
 		"sizes.md": "# sizes\n\nPolicy `sizes`, generated from `sizes.rego`.\n\nDefines the rules `deny`, `mutate`.\n\n" +
-			"It can change the body of a call; the response names each change.\n",
+			"The policy can change the body of a call. The response names each change.\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)

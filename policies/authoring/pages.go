@@ -19,7 +19,7 @@ func Library() (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	var index bytes.Buffer
-	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. How to enable them: [policies](../policies.md).\n\n" +
+	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. To enable them, see [policies](../policies.md).\n\n" +
 		"| policy | description |\n|---|---|\n")
 	for _, p := range lib {
 		if pages[p.Name+".md"], err = page(&p); err != nil {
@@ -27,7 +27,7 @@ func Library() (map[string][]byte, error) {
 		}
 		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s |\n", p.Name, p.Name, cell(p.Title))
 	}
-	index.WriteString("\nTheir input: [the input document](input.md). Functions that policies cannot call: [disabled functions](functions.md).\n")
+	index.WriteString("\nSee [the input document](input.md) for the input of policies, and [disabled functions](functions.md) for functions that they cannot call.\n")
 	pages["README.md"] = index.Bytes()
 	pages["input.md"] = input()
 	pages["functions.md"] = functions()
@@ -39,7 +39,7 @@ func page(p *compiler.Policy) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s: `%s`\n\n%s\n\n", p.Title, p.Name, p.Description)
 	if p.Mutates {
-		b.WriteString("It can change the body of a call; the response names each change.\n\n")
+		b.WriteString("The policy can change the body of a call. The response names each change.\n\n")
 	}
 	if err := writeParams(&b, p.Params); err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (b *Config) parse(org string, raw []byte, admit Admit) (compiler.OrgRego, s
 func checkArchive(raw []byte) (rego map[string]string, err error) {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("not a gzipped archive: %w", err)
+		return nil, fmt.Errorf("archive is not gzipped: %w", err)
 	}
 	rego = map[string]string{}
 	archive := tar.NewReader(io.LimitReader(zip, maxUnpackedBytes+1))
@@ -93,7 +93,7 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 		case seen[name]:
 			return nil, fmt.Errorf("duplicate file %q", name)
 		case len(seen) >= maxBundleFiles:
-			return nil, fmt.Errorf("more than %d files", maxBundleFiles)
+			return nil, fmt.Errorf("archive contains more than %d files", maxBundleFiles)
 		}
 		seen[name] = true
 		var text strings.Builder
@@ -103,7 +103,7 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 		}
 		n, err := io.Copy(into, archive) //nolint:gosec // the archive reads from a limited reader
 		if total += n; err != nil || total > maxUnpackedBytes {
-			return nil, fmt.Errorf("larger than %d bytes unpacked, or damaged", maxUnpackedBytes)
+			return nil, fmt.Errorf("archive is damaged or larger than %d bytes when unpacked", maxUnpackedBytes)
 		}
 		if into != io.Discard {
 			rego[name] = text.String()

@@ -82,7 +82,7 @@ func Build(dir, revision string, s *Signing) (archive []byte, names []string, er
 func algorithmOf(text []byte) (string, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return "", errors.New("key is not in PEM: specify the algorithm")
+		return "", errors.New("key is not PEM-encoded: specify the algorithm")
 	}
 	var key any
 	var err error

@@ -100,7 +100,7 @@ func TestBundlesAreVerified(t *testing.T) {
 	}{
 		{"unsigned", packed(t, "", "few"), "signature", nil},
 		{"signed by another", packed(t, "wrong", "few"), "verif", nil},
-		{"no bundle", []byte("few"), "not a gzipped archive", nil},
+		{"no bundle", []byte("few"), "archive is not gzipped", nil},
 		{"good", good, "", []string{"few", "more"}},
 		{"without one policy", packed(t, "right", "few"), "no longer contains policies.more", []string{"few", "more"}},
 		{"cut off", good[:len(good)/2], "damaged", []string{"few", "more"}},

@@ -31,7 +31,7 @@ func Validate(b *policyconfig.Bundle) error {
 	errs.If(b.Timeout < 0, "timeout", "must not be negative, got %s", b.Timeout)
 	switch {
 	case b.Key == nil && !b.AllowUnsigned:
-		errs.Add("key", "is required unless allow_unsigned is set")
+		errs.Add("key", "is required unless allow_unsigned is true")
 	case b.Key != nil && b.AllowUnsigned:
 		errs.Add("allow_unsigned", "cannot be combined with key")
 	case b.Key != nil:

@@ -34,7 +34,7 @@ func (b *Config) open(org string, file files.Path, admit Admit) (compiler.OrgReg
 func readBounded(r io.Reader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxBundleBytes+1))
 	if err == nil && len(raw) > maxBundleBytes {
-		err = fmt.Errorf("larger than %d bytes", maxBundleBytes)
+		err = fmt.Errorf("bundle is larger than %d bytes", maxBundleBytes)
 	}
 	return raw, err
 }

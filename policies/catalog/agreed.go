@@ -12,16 +12,16 @@ import (
 // Prices holds the prices that an organisation has negotiated with the platform, where they differ from the price list. The zero Prices
 // changes nothing.
 type Prices struct {
-	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices of compute" unit:"percent"`
-	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU per hour, by GPU type ID, for pods in both clouds and for serverless workers. It replaces the list price and is not discounted; the type need not have a list price. 0 means free" unit:"USD"`
-	CPUs     map[string]Money `yaml:"cpus" doc:"price per vCPU per hour, by CPU flavour ID, with the same rules as gpus" unit:"USD"`
-	Runs     RunPrices        `yaml:"runs" doc:"prices of runs, by public model name or endpoint ID. They replace the platform's published prices. Budgets for accrued cost and the policy run_cost use them. 0 means free"`
+	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices for compute" unit:"percent"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"hourly price per GPU, by GPU type ID, for pods in both clouds and for serverless workers. The discount does not apply to these prices, which replace the list price of a type or supply a missing one. 0 means free" unit:"USD"`
+	CPUs     map[string]Money `yaml:"cpus" doc:"hourly price per vCPU, by CPU flavour ID. The rules for gpus apply" unit:"USD"`
+	Runs     RunPrices        `yaml:"runs" doc:"prices of runs, by public model name or endpoint ID. Budgets for accrued cost and the policy run_cost use these prices instead of the platform's published prices. 0 means free"`
 }
 
 // Validate checks p and joins the errors it finds, each with its path.
 func (p Prices) Validate() error {
 	var errs fault.Found
-	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be from 0 to 99, got %d", p.Discount)
+	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be between 0 and 99, got %d", p.Discount)
 	for name, list := range map[string]map[string]Money{"gpus": p.GPUs, "cpus": p.CPUs} {
 		for id, price := range list {
 			errs.If(price < 0, name+"."+id, "must not be negative")

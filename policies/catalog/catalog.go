@@ -89,11 +89,11 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 
-// Snapshot returns the organisation's current price list. It returns the cached list unless there is none or it is older than MaxAge. In
+// Snapshot returns the organisation's current price list. It returns the cached list unless the list is missing or older than MaxAge. In
 // that case it reads the list, once for all concurrent callers. After a failed read it waits 100 ms before the next read, and twice as long
 // after each further failure, up to Retry. The error wraps ErrUnavailable. A nil Snapshot is safe to use and treats every price as unknown.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
-	snap, known, err := c.look(org)
+	snap, known, err := c.cached(org)
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, err)
 	}
@@ -102,15 +102,15 @@ func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	}
 	return c.wait(ctx, org, func(ctx context.Context) (*Snapshot, error) {
 		// Another read may have finished in the meantime.
-		if snap, known, err := c.look(org); known || err != nil {
+		if snap, known, err := c.cached(org); known || err != nil {
 			return snap, err
 		}
 		return c.read(ctx, org)
 	})
 }
 
-// look returns the cached list, or a recent error. known is false if the list has to be read.
-func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
+// cached returns the cached list, or a recent error. known is false if the list has to be read.
+func (c *Catalog) cached(org string) (snap *Snapshot, known bool, err error) {
 	c.mu.Lock()
 	r := c.orgs[org]
 	if r == nil {
@@ -154,11 +154,11 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
-	snap, before := c.keep(org, began, snap, err)
+	snap, before := c.store(org, began, snap, err)
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
-		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "cannot read price list, using the last one until it reaches max_age",
+		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "cannot read the price list, using the last one until it reaches max_age",
 			slog.String("org", org), slog.String("fault", err.Error()))
 	default:
 		c.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "price list read after earlier failures", slog.String("org", org))
@@ -166,9 +166,9 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep stores the result of a read. It returns the list with raised prices applied, and the error of the previous read. If the list equals
+// store stores the result of a read. It returns the list with raised prices applied, and the error of the previous read. If the list equals
 // the organisation's previous list, or the last list read for any organisation, it shares the memory of that list.
-func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
+func (c *Catalog) store(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]

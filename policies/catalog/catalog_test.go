@@ -292,7 +292,7 @@ func TestFailedReadsAreLogged(t *testing.T) {
 			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 2 || !strings.Contains(lines[0], "cannot read price list") || !strings.Contains(lines[1], "read after earlier failures") {
+		if len(lines) != 2 || !strings.Contains(lines[0], "cannot read the price list") || !strings.Contains(lines[1], "read after earlier failures") {
 			t.Errorf("log:\n%s\nwant two lines", log.String())
 		}
 	})

@@ -13,8 +13,8 @@ const hoursPerMonth = 730
 
 // Config configures how price lists are cached and which rates complete them.
 type Config struct {
-	Storage     Storage `yaml:"storage" doc:"storage rates, which the platform's catalog does not list"`
-	SandboxRate Money   `yaml:"sandbox_rate" doc:"the highest hourly rate of any sandbox, reserved for the lifetime of each new sandbox. The platform's catalog does not list the rate, and responses state it only once the sandbox runs. 0 refuses to create sandboxes" unit:"USD"`
+	Storage     Storage `yaml:"storage" doc:"rates for storage, which the platform's catalog does not list"`
+	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. A create reserves this rate for the lifetime of the sandbox, because the platform states the actual rate only once the sandbox runs. 0 means that creates are refused" unit:"USD"`
 
 	// Refresh is the age at which a list is read again.
 	Refresh time.Duration `yaml:"-"`
@@ -30,13 +30,13 @@ type Config struct {
 // Storage holds the storage prices in USD per GB per month (730 hours). If a rate of network volumes is empty, it is unknown, and calls
 // that need it are refused. Disks always have a rate; "0" excludes them from prices.
 type Storage struct {
-	Standard          string `yaml:"standard" doc:"rate of the first 1000 GB of a STANDARD network volume"`
-	StandardAbove     string `yaml:"standard_above" doc:"rate of a STANDARD network volume for storage above 1000 GB; if empty, the rate of the first 1000 GB applies"`
-	HighPerformance   string `yaml:"high_performance" doc:"rate of HIGH_PERFORMANCE network volumes. Rates differ by data centre: set the highest rate of the data centres that you use. The default is the platform's list price at build time"`
-	Container         string `yaml:"container" doc:"rate of the container disks of pods, workers and cluster members, billed while they run"`
-	Persistent        string `yaml:"persistent" doc:"rate of persistent storage on the host of a running pod"`
-	PersistentStopped string `yaml:"persistent_stopped" doc:"rate of persistent storage while the pod is stopped"`
-	DefaultDisk       int64  `yaml:"default_disk" doc:"assumed size of a container disk if neither the request nor its template sets one; the platform does not document its default" unit:"GB"`
+	Standard          string `yaml:"standard" doc:"rate for the first 1000 GB of a STANDARD network volume"`
+	StandardAbove     string `yaml:"standard_above" doc:"rate for the storage above 1000 GB of a STANDARD network volume; empty means the rate for the first 1000 GB"`
+	HighPerformance   string `yaml:"high_performance" doc:"rate for HIGH_PERFORMANCE network volumes. Rates differ by data centre, so set the highest rate of the data centres that you use. The default is the platform's list price at build time"`
+	Container         string `yaml:"container" doc:"rate for container disks of running pods, workers and cluster members"`
+	Persistent        string `yaml:"persistent" doc:"rate for persistent storage on the host of a running pod"`
+	PersistentStopped string `yaml:"persistent_stopped" doc:"rate for persistent storage on the host of a stopped pod"`
+	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk to assume if neither the request nor its template sets a size. The platform does not document its default" unit:"GB"`
 }
 
 // DefaultConfig returns the default configuration.

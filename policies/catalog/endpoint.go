@@ -101,7 +101,7 @@ func (s *Snapshot) mostExpensive(pools, excluded []string) (g *GPU, reason strin
 				continue
 			}
 			if !m.Serverless.Known {
-				return nil, fmt.Sprintf("GPU type %q of pool %q has no plausible serverless price", m.ID, pool)
+				return nil, fmt.Sprintf("serverless price of GPU type %q in pool %q is not plausible", m.ID, pool)
 			}
 			if g == nil || m.Serverless.PerHour > g.Serverless.PerHour {
 				g = m
@@ -109,7 +109,7 @@ func (s *Snapshot) mostExpensive(pools, excluded []string) (g *GPU, reason strin
 		}
 	}
 	if g == nil {
-		return nil, "the exclusions leave no GPU type in the pools"
+		return nil, "the exclusions remove every GPU type from the pools"
 	}
 	return g, ""
 }
@@ -133,7 +133,7 @@ func (s *Snapshot) cpuEndpoint(flavours []any, workers int64) Cost {
 			return unknown("CPU flavour %q is not in the catalog", id)
 		}
 		if !c.Serverless.Known {
-			return unknown("CPU flavour %q has no plausible serverless price", id)
+			return unknown("serverless price of CPU flavour %q is not plausible", id)
 		}
 		worker, ok := c.Serverless.PerHour.times(vcpus)
 		if !ok {

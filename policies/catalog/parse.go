@@ -102,11 +102,11 @@ func list(answer any, member string) ([]any, error) {
 	items, ok := m[member].([]any)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("catalog response has no list %q", member)
+		return nil, fmt.Errorf("catalog response does not contain the list %q", member)
 	case len(items) == 0:
-		return nil, fmt.Errorf("catalog response has an empty list %q", member)
+		return nil, fmt.Errorf("list %q in the catalog response is empty", member)
 	case len(items) > maxEntries:
-		return nil, fmt.Errorf("catalog response has too many entries in %[2]q: %[1]d", len(items), member)
+		return nil, fmt.Errorf("list %q in the catalog response has too many entries: %d", member, len(items))
 	}
 	return items, nil
 }
@@ -118,7 +118,7 @@ func entry(item any, seen map[string]bool) (map[string]any, string, error) {
 	}
 	id, ok := m["id"].(string)
 	if !ok || id == "" {
-		return nil, "", errors.New("entry has no id")
+		return nil, "", errors.New("entry does not have an id")
 	}
 	if seen[id] {
 		return nil, "", fmt.Errorf("duplicate id %q", id)

@@ -44,11 +44,11 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 	rule := row.Price
 	switch {
 	case !ok:
-		return unknown("operation %q has no price rule", id)
+		return unknown("operation %q does not have a price rule", id)
 	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
 	case !verb.HasResultState():
-		return unknown("operation %q with verb %q has no price rule", id, verb)
+		return unknown("operation %q with verb %q does not have a price rule", id, verb)
 	case after == nil:
 		return unknown("the current resource is unknown")
 	case s == nil && rule != operation.PriceVolume:
@@ -142,14 +142,14 @@ func (s *Snapshot) gpuPrice(id, cloud string) (price Money, reason string) {
 	case !o.Offered:
 		return 0, fmt.Sprintf("GPU type %q is not offered in the %s cloud", id, cloud)
 	case !o.Price.Known:
-		return 0, fmt.Sprintf("GPU type %q has no plausible price in the %s cloud", id, cloud)
+		return 0, fmt.Sprintf("price of GPU type %q in the %s cloud is not plausible", id, cloud)
 	}
 	return o.Price.PerHour, ""
 }
 
 func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
 	if cloud != "SECURE" {
-		return unknown("CPU pods have no price in the %s cloud", cloud)
+		return unknown("CPU pods are not priced in the %s cloud", cloud)
 	}
 	id, _ := cpu["id"].(string)
 	vcpus, ok := countOr(cpu["vcpuCount"], 0)
@@ -162,7 +162,7 @@ func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
 		return unknown("CPU flavour %q is not in the catalog", id)
 	}
 	if !c.Secure.Known {
-		return unknown("CPU flavour %q has no plausible price", id)
+		return unknown("price of CPU flavour %q is not plausible", id)
 	}
 	return total(c.Secure.PerHour, vcpus, 0, fmt.Sprintf("%d vCPU of %s at %s", vcpus, id, c.Secure.PerHour))
 }
@@ -194,7 +194,7 @@ func (s *Snapshot) cluster(after map[string]any) Cost {
 	var price Money
 	for _, o := range []Offer{g.Secure, g.Community} {
 		if o.Offered && !o.Price.Known {
-			return unknown("GPU type %q has no plausible price", id)
+			return unknown("price of GPU type %q is not plausible", id)
 		}
 		if o.Offered {
 			price = max(price, o.Price.PerHour)

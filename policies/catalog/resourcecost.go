@@ -15,7 +15,7 @@ func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Co
 			d, reason := s.disksOf(resource)
 			monthly, ok := s.rates.PersistentStopped.times(d.persistent)
 			if reason != "" || !ok {
-				return unknown("the size of its storage is unknown")
+				return unknown("the storage size of the resource is unknown")
 			}
 			return Cost{Known: true, Hourly: perHour(monthly)}
 		}

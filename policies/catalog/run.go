@@ -12,25 +12,25 @@ import (
 )
 
 // RunPrice is the price of runs of one public model or endpoint. Exactly one unit price must be set. The zero RunPrice is an unknown price.
-// Its members have the same names as those of the policy run_cost.
+// Its members have the same names as the parameters of the policy run_cost.
 type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"price per run" unit:"USD"`
-	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images of a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; each defaults to 1" unit:"USD"`
-	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size comes from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
-	DefaultWidth   int64 `yaml:"default_width" doc:"width of an image if the body does not set one" unit:"pixels"`
-	DefaultHeight  int64 `yaml:"default_height" doc:"height of an image if the body does not set one" unit:"pixels"`
-	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of the result. The length comes from input.duration or default_seconds" unit:"USD"`
-	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this number" unit:"seconds"`
-	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand characters of input.prompt. The length is measured in bytes of UTF-8" unit:"USD"`
-	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution. The maximum execution time is the policy.executionTimeout of the job, default_seconds, or 600 s" unit:"USD"`
-	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the result or of the execution if the body does not set one" unit:"seconds"`
-	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens. A run has the tokens of its prompt, and max_tokens or default_tokens for each choice" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens, if it differs" unit:"USD"`
-	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as read from its prompt cache, if it differs from the price of other prompt tokens" unit:"USD"`
-	DefaultTokens  int64 `yaml:"default_tokens" doc:"tokens of a choice if the body does not limit them" unit:"tokens"`
+	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images in a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; missing members count as 1" unit:"USD"`
+	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size is taken from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
+	DefaultWidth   int64 `yaml:"default_width" doc:"image width if the body does not set a width" unit:"pixels"`
+	DefaultHeight  int64 `yaml:"default_height" doc:"image height if the body does not set a height" unit:"pixels"`
+	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of output. The length is taken from input.duration or, if it is absent, from default_seconds" unit:"USD"`
+	RoundSeconds   int64 `yaml:"round_seconds" doc:"round lengths up to a multiple of this number" unit:"seconds"`
+	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand characters of input.prompt, where each UTF-8 byte counts as a character" unit:"USD"`
+	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution. The maximum execution time is policy.executionTimeout of the job or, if it is absent, default_seconds or 600 s" unit:"USD"`
+	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the output or execution if the body does not set a length" unit:"seconds"`
+	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens. A run is charged for its prompt tokens and, for each choice, max_tokens or default_tokens" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens; default usd_per_million_tokens" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as read from its cache, if it differs from the price of other prompt tokens" unit:"USD"`
+	DefaultTokens  int64 `yaml:"default_tokens" doc:"number of tokens per choice if the body sets no limit" unit:"tokens"`
 
-	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices of an image or second by resolution, as written in input.resolution or input.size. None may exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
-	DefaultResolution string           `yaml:"default_resolution" doc:"resolution of a run if the body does not set one"`
+	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices per image or per second, by resolution as written in input.resolution or input.size. These prices must not exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
+	DefaultResolution string           `yaml:"default_resolution" doc:"resolution of a run if the body does not set a resolution"`
 	AtLeastDefault    bool             `yaml:"at_least_default" doc:"reserve at least the default size, length or number of tokens, even if the body asks for less"`
 
 	// Free is set if the configured price is 0. FreeInput and FreeCached are set if the price of input tokens or of cached input
@@ -72,7 +72,7 @@ func (r RunPrice) Validate() error {
 		rules++
 	}
 	if rules != 1 {
-		errs = append(errs, errors.New("requires exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
+		errs = append(errs, errors.New("must set exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
 	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "requires usd_per_million_tokens")
 	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens",
@@ -83,7 +83,7 @@ func (r RunPrice) Validate() error {
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
 	} {
-		errs.If(n < 0 || n > maxCount, name, "must be from 0 to %d", maxCount)
+		errs.If(n < 0 || n > maxCount, name, "must be between 0 and %d", maxCount)
 	}
 	errs.If(len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0, "usd_by_resolution", "requires usd_per_image or usd_per_second")
 	for name, price := range r.ByResolution {

@@ -93,12 +93,12 @@ func (s *Snapshot) nameFlavours() {
 			s.cpuByID[flavour] = made[flavour]
 			continue
 		}
-		made[flavour].Secure = dearer(made[flavour].Secure, c.Secure)
-		made[flavour].Serverless = dearer(made[flavour].Serverless, c.Serverless)
+		made[flavour].Secure = higherPrice(made[flavour].Secure, c.Secure)
+		made[flavour].Serverless = higherPrice(made[flavour].Serverless, c.Serverless)
 	}
 }
 
-func dearer(a, b Price) Price {
+func higherPrice(a, b Price) Price {
 	if !a.Known || !b.Known {
 		return Price{}
 	}

@@ -21,7 +21,7 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	kind = cmp.Or(kind, s.tiers[text(after["dataCenter"])])
 	monthly, basis, ok := s.rates.volume(kind, size)
 	if !ok {
-		return unknown("no rate is configured for network volumes of type %q", kind)
+		return unknown("rate for network volumes of type %q is not configured", kind)
 	}
 	return Cost{Known: true, Hourly: perHour(monthly), Basis: basis}
 }
@@ -36,7 +36,7 @@ func Monthly(hourly Money) Money { return hourly * hoursPerMonth }
 // disks holds the sizes in GB of the disks on a machine's host: the container disk and the persistent mount.
 type disks struct{ container, persistent int64 }
 
-// disksOf reads the disk sizes. A missing container disk has the default size; a missing persistent mount has none.
+// disksOf reads the disk sizes. A missing container disk has the default size, and a missing persistent mount has the size 0.
 func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
 	var ok bool
 	if d.container, ok = nonNegativeOr(after["disk"], s.rates.DefaultDisk); !ok {

@@ -201,9 +201,9 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 	p.Mutates = definesFunction(m, "mutations")
 	switch {
 	case p.Title == "" || p.Description == "":
-		return nil, errors.New("METADATA has no title or no description")
+		return nil, errors.New("METADATA must have a title and a description")
 	case !p.hasViolations && !p.Mutates:
-		return nil, errors.New("neither violations(params) nor mutations(params) is defined")
+		return nil, errors.New("must define violations(params) or mutations(params)")
 	}
 	return p, nil
 }

@@ -21,7 +21,7 @@ import (
 // input. That schema cannot combine null with another type, although comparisons with null are legitimate, so errors about null are
 // ignored. Members that may be absent must still be read with object.get.
 //
-// Members of bodies may have any name, because those of jobs do. modules must be compiled and are modified.
+// Members of bodies may have any name, because members of job bodies do. modules must be compiled and are modified.
 func (o OrgRego) checkMembers(org string, modules map[string]*ast.Module) error {
 	if len(o.modules) == 0 {
 		return nil

@@ -136,7 +136,7 @@ func contained(_ *Run, operands []*ast.Term) *ast.Term {
 	return nil
 }
 
-// united returns the union of sets of which one is empty.
+// united returns the union of two sets if one of them is empty.
 func united(_ *Run, operands []*ast.Term) *ast.Term {
 	a, ok1 := operands[0].Value.(ast.Set)
 	b, ok2 := operands[1].Value.(ast.Set)

@@ -153,7 +153,7 @@ func (o OrgRego) MissingTeams(teams []string) []error {
 			entries, _ := found.(map[string]any)
 			has := func(team string) bool { return entries[team] != nil }
 			for _, team := range teams {
-				out.If(slices.ContainsFunc(teams, has) && !has(team), "rego", "data.%s has no entry for team %q", strings.Join(path, "."), team)
+				out.If(slices.ContainsFunc(teams, has) && !has(team), "rego", "data.%s does not contain team %q", strings.Join(path, "."), team)
 			}
 			return false
 		})
@@ -185,7 +185,7 @@ func (o *OrgRego) addModule(org, file, text string) error {
 func (o *OrgRego) addData(name string, text []byte) error {
 	v, err := readData(name, text)
 	if err != nil {
-		return fmt.Errorf("not valid data: %w", err)
+		return fmt.Errorf("data is not valid: %w", err)
 	}
 	var path []string
 	if dir := filepath.ToSlash(filepath.Dir(name)); dir != "." {

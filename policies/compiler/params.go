@@ -34,7 +34,7 @@ type params struct {
 	list   []Param
 	byName map[string]*jsonschema.Schema
 	anyOf  []string // at least one of these is required
-	// allowLists are the parameters that list allowed values. If one is absent and has no default, everything is allowed.
+	// allowLists are the parameters that list allowed values. A parameter that is absent and has no default allows everything.
 	allowLists []string
 	// rules are relations between parameters; a violated rule is an error. A violated doubt is a warning, because the entry never applies
 	// or refuses everything.
@@ -98,7 +98,7 @@ func emptyEnum(schema any) error {
 	switch x := schema.(type) {
 	case map[string]any:
 		if list, ok := x["enum"].([]any); ok && len(list) == 0 {
-			return errors.New("enum has no values")
+			return errors.New("enum is empty")
 		}
 		for _, v := range x {
 			if err := emptyEnum(v); err != nil {
@@ -244,7 +244,7 @@ func bodyPointer(id, pointer string) error {
 	}
 	row, ok := operation.Lookup(id)
 	if shape := operation.BodyShape(id); ok && row.Kind != operation.KindJob && (shape == nil || !shape.Has(path)) {
-		return fmt.Errorf("the body of %s has no member %s", id, pointer)
+		return fmt.Errorf("the body of %s does not have a member %s", id, pointer)
 	}
 	return nil
 }

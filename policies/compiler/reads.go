@@ -39,7 +39,7 @@ func ratchets(org string, calls []Call) error {
 		if c.Entry.Ratchet && !slices.ContainsFunc(calls, readsResult) {
 			faults = append(faults, &policyconfig.Error{
 				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet",
-				Message: "has no effect: the policy does not read the resulting state of resources",
+				Message: "has no effect because the policy does not read the resulting state of resources",
 			})
 		}
 	}

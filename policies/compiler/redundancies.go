@@ -37,7 +37,7 @@ func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) 
 		case e.Policy != other.Policy || len(e.Params) == 0:
 		case e.Approvable == other.Approvable && e.Ratchet == other.Ratchet && everyone(other) && (j < i || !everyone(e)) &&
 			p.params.asStrict(theirs, given):
-			out.Add(at, "has no effect: policies[%d] applies to all callers and is at least as strict; delete one of them", j)
+			out.Add(at, "has no effect because policies[%d] applies to all callers and is at least as strict: delete one of the entries", j)
 		case j < i && e.Mode.OrDefault() == policyconfig.ModeEnforce:
 			out = append(out, p.params.nothingCommon(at, given, theirs, j)...)
 		}
@@ -75,10 +75,10 @@ func (p params) asStrict(strict, loose map[string]any) bool {
 	return true
 }
 
-// nothingCommon reports allow-lists and hours that do not overlap with those of an earlier entry.
+// nothingCommon reports allow-lists and hours that do not overlap with the allow-lists and hours of an earlier entry.
 func (p params) nothingCommon(at string, given, theirs map[string]any, j int) []error {
 	var out fault.Found
-	const text = "does not overlap with policies[%d] for the same callers: together they refuse everything; combine them in one entry"
+	const text = "does not overlap with policies[%d] for the same callers, so the two entries refuse everything: combine them in one entry"
 	for _, name := range p.allowLists {
 		mine, _ := given[name].([]any)
 		list, _ := theirs[name].([]any)

@@ -18,7 +18,7 @@ const maxName = 191
 func refusing(e *policyconfig.Entry) []error {
 	var out fault.Found
 	for name, list := range map[string][]string{"teams": e.Teams, "except_teams": e.ExceptTeams, "roles": e.Roles, "except_roles": e.ExceptRoles} {
-		out.If(list != nil && len(list) == 0, name, "is empty, which means that the entry applies to everyone; delete it or add a name")
+		out.If(list != nil && len(list) == 0, name, "is empty, so the entry applies to everyone: delete it or add a name")
 	}
 	p, ok := Lookup(e.Policy)
 	if !ok {
@@ -29,7 +29,7 @@ func refusing(e *policyconfig.Entry) []error {
 		list, isList := given[name].([]any)
 		_, written := e.Params[name]
 		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name,
-			"is empty: everything is refused; add the allowed values or delete it")
+			"is empty, so everything is refused: add the allowed values or delete it")
 	}
 	number := func(name string) (float64, bool) {
 		n, err := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
@@ -40,16 +40,16 @@ func refusing(e *policyconfig.Entry) []error {
 		gpus, _ := given["gpus"].([]any)
 		offers, _ := given["by_offer"].(map[string]any)
 		out.If(len(gpus)+len(offers) == 0, "policy",
-			"gpu_allow_list without params.gpus or params.by_offer refuses every GPU: list those allowed")
+			"gpu_allow_list without params.gpus or params.by_offer refuses every GPU: list the allowed GPU types")
 	case "price_ceiling":
 		for _, name := range []string{"max_usd_per_hour", "max_usd_per_gpu_hour"} {
 			n, ok := number(name)
-			out.If(ok && n < policyconfig.MinPodPrice, "params."+name, "%v USD is below every price: everything is refused", given[name])
+			out.If(ok && n < policyconfig.MinPodPrice, "params."+name, "%v USD is below every price, so everything is refused", given[name])
 		}
 	case "gpu_in_flight", "gpu_count":
 		for _, name := range []string{"max_per_team", "max_per_org", "max_per_pod"} {
 			n, ok := number(name)
-			out.If(ok && n == 0, "params."+name, "is 0: everything with a GPU is refused")
+			out.If(ok && n == 0, "params."+name, "is 0, so everything with a GPU is refused")
 		}
 	case "naming":
 		out = append(out, fault.At("params", unnameable(given)))
@@ -70,9 +70,9 @@ func unnameable(given map[string]any) error {
 	}
 	switch least := shortest(pattern); {
 	case text == "":
-		return fault.Errorf("pattern", "is empty and matches no name: everything is refused; use a pattern such as [a-z][a-z0-9-]*")
+		return fault.Errorf("pattern", "is empty and matches no name, so everything is refused: use a pattern such as [a-z][a-z0-9-]*")
 	case least > most:
-		return fault.Errorf("pattern", "matches only names of at least %d characters, but names have at most %d: everything is refused",
+		return fault.Errorf("pattern", "matches only names of at least %d characters, but names have at most %d, so everything is refused",
 			least, most)
 	}
 	return nil

@@ -29,7 +29,7 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 	for _, demand := range slices.Sorted(maps.Keys(demands())) {
 		object, ok := custom[demand].(map[string]any)
 		if custom[demand] != nil && !ok {
-			return nil, fmt.Errorf("%s: not a map of parameters", demand)
+			return nil, fmt.Errorf("%s: must be a map of parameters", demand)
 		}
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			other, _ := object[name].(string)
@@ -55,7 +55,7 @@ func contradictions(relations []relation, given map[string]any) []error {
 func atMost(found *fault.Found, r relation, value, other any) {
 	n, err1 := strconv.ParseFloat(fmt.Sprint(value), 64)
 	most, err2 := strconv.ParseFloat(fmt.Sprint(other), 64)
-	found.If(err1 == nil && err2 == nil && n > most, r.name, "%v is more than %s (%v)", value, r.other, other)
+	found.If(err1 == nil && err2 == nil && n > most, r.name, "%v exceeds %s (%v)", value, r.other, other)
 }
 
 func among(found *fault.Found, r relation, value, other any) {
@@ -70,12 +70,12 @@ func apart(found *fault.Found, r relation, value, other any) {
 	wanted, _ := value.([]any)
 	refused, _ := other.([]any)
 	for i, v := range wanted {
-		found.If(coveredBy(refused, v), fault.Index(r.name, i), "%q is also in %s: it is always refused", v, r.other)
+		found.If(coveredBy(refused, v), fault.Index(r.name, i), "%q is also in %s and is therefore always refused", v, r.other)
 	}
 }
 
 func differs(found *fault.Found, r relation, value, other any) {
-	found.If(value != nil && value == other, r.name, "is %v, the same as %s: everything is refused", value, r.other)
+	found.If(value != nil && value == other, r.name, "is %v, the same as %s, so everything is refused", value, r.other)
 }
 
 func matches(found *fault.Found, r relation, value, other any) {

@@ -127,7 +127,7 @@ func (o OrgRego) checkConstants(org string) error {
 						return false
 					}
 					if word, isString := op.Value.(ast.String); isString && policy != "" && word != "default" && word != "force" {
-						fault(v.Location, fmt.Errorf("op is %q, want default or force", string(word)))
+						fault(v.Location, fmt.Errorf("op must be default or force, got %q", string(word)))
 					}
 				}
 			}

@@ -133,7 +133,7 @@ func (r *Run) call(f *function, own frame) outcome {
 		k.term = r.value
 		r.memo[f.memo] = k
 		if f.constant {
-			f.keep(k)
+			f.setConstant(k)
 		}
 	}
 	return o
@@ -153,8 +153,8 @@ func (r *Run) do(f *function, own frame) outcome {
 	return next
 }
 
-// keep stores the value of a constant function.
-func (f *function) keep(k known) {
+// setConstant stores the value of a constant function.
+func (f *function) setConstant(k known) {
 	if k.term != nil {
 		if s, ok := k.term.Value.(ast.Set); ok {
 			s.Slice() // sort now, because sorting is not safe for concurrent use

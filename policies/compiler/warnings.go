@@ -73,11 +73,11 @@ func doubtful(format, text string) string {
 	case format == "port" && !isPort(text):
 		return "must contain a port from 1 to 65535"
 	case format == "grant" && !isGrant(text):
-		return "is not the kind and verb of any operation"
+		return "does not match the kind and verb of any operation"
 	case format == "gpu" && !gpuType.MatchString(text):
-		return `is not the id of a GPU type, such as "NVIDIA GeForce RTX 4090"`
+		return `is not the ID of a GPU type, such as "NVIDIA GeForce RTX 4090"`
 	case format == "data_center" && !strings.HasSuffix(text, "*") && !dataCenter.MatchString(text):
-		return `is not the id of a data centre, such as "EU-RO-1"`
+		return `is not the ID of a data centre, such as "EU-RO-1"`
 	}
 	return ""
 }

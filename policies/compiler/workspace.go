@@ -56,7 +56,7 @@ func Sources() (map[string]string, error) {
 // Sources returns the contents of the workspace's Rego files by path. The caller owns the map.
 func (w *Workspace) Sources() map[string]string { return maps.Clone(w.mine.sources) }
 
-// Modules returns the parsed files of the workspace, and those of the library with its test inputs, by path. The caller owns the
+// Modules returns the parsed files of the workspace and of the library, including its test inputs, by path. The caller owns the
 // modules, which compilers modify.
 func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 	lib, err := loadLibrary()

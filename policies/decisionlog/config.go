@@ -10,7 +10,7 @@ func Warnings(c *Config) []error {
 	var out fault.Found
 	for i, m := range c.Mask {
 		path, err := policyconfig.ParseMask(m)
-		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "no event has a member %s", m)
+		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "member %s does not exist in any event", m)
 	}
 	return out
 }

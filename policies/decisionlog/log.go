@@ -101,7 +101,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	}
 	if cfg.Stdout {
 		if deps.Stdout == nil {
-			return nil, errors.New("decision log: stdout is set, and Deps.Stdout is nil")
+			return nil, errors.New("decision log: Deps.Stdout is required if stdout is set")
 		}
 		l.queues = append(l.queues, newQueue(&cfg, &streamSink{w: deps.Stdout}))
 	}
@@ -232,7 +232,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.MaxInterval = maxPause
 	for writing.Err() == nil {
-		events := q.take()
+		events := q.dequeue()
 		if len(events) == 0 && !q.reopen.Swap(false) {
 			return
 		}
@@ -251,7 +251,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 			q.lose(len(events))
 			l.failed(writing, q, err)
 			continue
-		case q.giveBack(events, err):
+		case q.requeue(events, err):
 			l.failed(writing, q, err)
 		}
 		ended := ctx.Done()

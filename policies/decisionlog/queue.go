@@ -89,8 +89,8 @@ func (q *queue) popLocked() *Event {
 	return e
 }
 
-// take removes and returns a batch.
-func (q *queue) take() []*Event {
+// dequeue removes and returns a batch.
+func (q *queue) dequeue() []*Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(q.batch, q.count)
@@ -101,9 +101,9 @@ func (q *queue) take() []*Event {
 	return out
 }
 
-// giveBack queues a rejected batch again, newest events first, as long as there is space. It reports whether this is the first
+// requeue queues a rejected batch again, newest events first, as long as there is space. It reports whether this is the first
 // failure in a row.
-func (q *queue) giveBack(events []*Event, why error) (begun bool) {
+func (q *queue) requeue(events []*Event, why error) (begun bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	begun = q.state.Err == nil

@@ -101,8 +101,8 @@ func (c *checks) isLeft(x *check) bool {
 	return x.left
 }
 
-// leave records that a caller stops waiting, and returns the result if there already is one.
-func (c *checks) leave(x *check) error {
+// abandon records that a caller stops waiting, and returns the result if there already is one.
+func (c *checks) abandon(x *check) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -130,13 +130,13 @@ func (r *Runner) Compile(ctx context.Context, org string, request any) error {
 		r.compiling.Go(func() { r.checks.end(key, x, r.compile(context.WithoutCancel(ctx), org, text)) })
 	})
 	if _, hurried := ctx.Deadline(); hurried && r.checks.isLeft(x) {
-		return r.checks.leave(x) // another caller with a deadline has already waited
+		return r.checks.abandon(x) // another caller with a deadline has already waited
 	}
 	select {
 	case <-x.done:
 		return x.err
 	case <-ctx.Done():
-		return r.checks.leave(x)
+		return r.checks.abandon(x)
 	}
 }
 
@@ -152,9 +152,9 @@ func (r *Runner) compile(ctx context.Context, org string, request []byte) error 
 	_, err = r.start(ctx, &Job{Org: org, Name: CompileJob, Deadline: r.cfg.Compile}, request)
 	switch {
 	case errors.Is(err, ErrDeadline):
-		return &compileError{fmt.Sprintf("Rego compilation exceeds %s of processor time: simplify it", r.cfg.Compile), err}
+		return &compileError{fmt.Sprintf("compilation of the Rego exceeds %s of CPU time: simplify the Rego", r.cfg.Compile), err}
 	case errors.Is(err, ErrMemory):
-		return &compileError{fmt.Sprintf("Rego compilation exceeds %d MiB of memory: simplify it", r.cfg.Memory>>20), err}
+		return &compileError{fmt.Sprintf("compilation of the Rego exceeds %d MiB of memory: simplify the Rego", r.cfg.Memory>>20), err}
 	}
 	return err
 }

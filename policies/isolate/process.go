@@ -132,7 +132,7 @@ func receive(stdout io.Reader, ready func()) (reply, error) {
 	in := bufio.NewReader(io.LimitReader(stdout, maxAnswer))
 	line, err := in.ReadString('\n')
 	if err != nil || line != readyLine {
-		return out, errors.Join(errors.New("child did not read the request"), err)
+		return out, errors.Join(errors.New("child process did not read the request"), err)
 	}
 	ready()
 	err = json.NewDecoder(in).Decode(&out)

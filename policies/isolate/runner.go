@@ -39,7 +39,7 @@ var (
 	// ErrBusy means that all slots, or the slot of the organisation, are in use.
 	ErrBusy = errors.New("another Rego job is running")
 	// ErrCompiling means that the caller stopped waiting for a compilation, which continues.
-	ErrCompiling = errors.New("the Rego is still being compiled; it takes effect after a successful compilation")
+	ErrCompiling = errors.New("the Rego is still being compiled and takes effect once the compilation succeeds")
 	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("process is shutting down")
 )

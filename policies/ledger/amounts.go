@@ -54,7 +54,8 @@ func (a Amounts) Excess(b Amounts) Amounts {
 	return a
 }
 
-// PricedAs sets the cost dimensions of a (Burn, Bounded and Cost) to those of b, which describes another state of the same resource.
+// PricedAs sets the cost dimensions of a (Burn, Bounded and Cost) to the cost dimensions of b, which describes another state of the same
+// resource.
 func (a *Amounts) PricedAs(b Amounts) { a[Burn], a[Bounded], a[Cost] = b[Burn], b[Bounded], b[Cost] }
 
 // max returns the larger amount in each dimension.

@@ -30,7 +30,7 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 			return was, err
 		}
 	}
-	return was, fmt.Errorf("%w: calls about %s are in progress", ErrUnavailable, resource)
+	return was, fmt.Errorf("%w: calls for %s are in progress", ErrUnavailable, resource)
 }
 
 // assignTries limits the number of retries when the resource changes during the assignment.

@@ -95,19 +95,19 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 	b.lastAsked.Store(org, now)
 	bills, err := b.Platform.Bills(ctx, org, from, to)
 	if err != nil {
-		return c, fmt.Errorf("bills of %s: %w", org, err)
+		return c, fmt.Errorf("correct costs of %s: %w", org, err)
 	}
 	for range rollTries {
 		done, err := b.correct(ctx, org, from, to, bills, &c)
 		if err != nil {
-			return c, fmt.Errorf("bills of %s: %w", org, err)
+			return c, fmt.Errorf("correct costs of %s: %w", org, err)
 		}
 		if done {
 			b.lastAsked.Delete(org)
 			return c, b.compared(ctx, org, first, to)
 		}
 	}
-	return c, fmt.Errorf("bills of %s: %w: another gateway posted first", org, ErrUnavailable)
+	return c, fmt.Errorf("correct costs of %s: %w: another gateway posted first", org, ErrUnavailable)
 }
 
 // compared records the compared range.
@@ -142,9 +142,9 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	return b.Store.Notice(ctx, org, gapNotice, span(from, end))
 }
 
-// again schedules a comparison of all hours since the start of the quarter for which hourly roll-ups are kept. It is called after a
+// scheduleAll schedules a comparison of all hours since the start of the quarter for which hourly roll-ups are kept. It is called after a
 // rebuild, because the bills contain accrued costs that no gateway remembered.
-func (b *Bills) again(ctx context.Context, org string, state *State) error {
+func (b *Bills) scheduleAll(ctx context.Context, org string, state *State) error {
 	if b.Delay == 0 {
 		return nil
 	}

@@ -13,19 +13,19 @@ import (
 
 // Budget limits the amounts of a scope. A zero member means no limit.
 type Budget struct {
-	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 means no limit" unit:"USD" zero:"omit"`
-	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
-	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
-	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
-	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
-	Total      catalog.Money `yaml:"total" doc:"cost that accrues in total, for example against a grant; the limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
-	GPUs       int64         `yaml:"gpus" doc:"number of GPUs in running pods, clusters and endpoints, where each endpoint counts with its maximum number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
-	Pods       int64         `yaml:"pods" doc:"number of pods, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
-	Workers    int64         `yaml:"workers" doc:"maximum number of workers of all endpoints together; 0 means no limit" unit:"workers" zero:"omit"`
-	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 means no limit" unit:"GB" zero:"omit"`
-	Sandboxes  int64         `yaml:"sandboxes" doc:"number of sandboxes that have not ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
+	PerHour    catalog.Money `yaml:"per_hour" doc:"maximum hourly cost, including reservations; 0 means no limit" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"maximum cost accrued in a calendar day of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerWeek    catalog.Money `yaml:"per_week" doc:"maximum cost accrued in a week of the organisation's time zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"maximum cost accrued in a calendar month of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"maximum cost accrued in a calendar quarter of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"maximum cost accrued in total, for example the amount of a grant. The limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"maximum number of GPUs in running pods, clusters and endpoints. An endpoint counts with its maximum number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"maximum number of pods, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"maximum total number of workers of all endpoints; 0 means no limit" unit:"workers" zero:"omit"`
+	VolumeGB   int64         `yaml:"volume_gb" doc:"maximum total size of network volumes; 0 means no limit" unit:"GB" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"maximum number of sandboxes not yet ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
 	// Approvable is not a limit.
-	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
+	Approvable bool `yaml:"approvable" doc:"allow operators to approve individual calls that the budget refuses; see docs/approvals.md"`
 }
 
 // Ceilings of a Budget, in the order of its fields.
@@ -73,7 +73,7 @@ func (b Budget) Limits() [Ceilings]int64 {
 // Validate returns an error for each ceiling that is out of range, with its path.
 func (b Budget) Validate() error {
 	var errs fault.Found
-	errs.If(b == (Budget{Approvable: true}), "approvable", "has no effect: the budget has no ceiling")
+	errs.If(b == (Budget{Approvable: true}), "approvable", "has no effect because the budget does not set a limit")
 	for i, limit := range b.Limits() {
 		switch {
 		case limit < 0:
@@ -105,7 +105,7 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
-		return errors.New(`want a positive duration such as "1h", or "period"`)
+		return errors.New(`must be "period" or a positive duration such as "1h"`)
 	}
 	*h = Horizon(d)
 	return nil

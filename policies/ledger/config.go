@@ -9,17 +9,17 @@ import (
 
 // Config configures ledgers.
 type Config struct {
-	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two reconciliations of the ledger with the platform"`
-	Unresolved time.Duration `yaml:"unresolved" doc:"how long to search for the resource of a call without an answer before its reservation is released"`
-	Bills      time.Duration `yaml:"bills" doc:"delay after the end of an hour until the platform's bill for it is complete; the counted cost is then corrected to the bill. 0 disables corrections"`
-	Reports    string        `yaml:"reports" doc:"directory for weekly reports, one JSON file each; empty writes none. See orgs[].alerts.report"`
-	History    Retention     `yaml:"history" doc:"how long the cost of each resource is kept"`
+	Reconcile  time.Duration `yaml:"reconcile" doc:"interval between reconciliations of the ledger with the platform"`
+	Unresolved time.Duration `yaml:"unresolved" doc:"time to search for the resource of an unanswered call before its reservation is released"`
+	Bills      time.Duration `yaml:"bills" doc:"time after the end of an hour until the platform's bill for the hour is complete. The counted cost is then corrected to the bill; 0 disables corrections"`
+	Reports    string        `yaml:"reports" doc:"directory for weekly reports, each stored as a JSON file; empty disables these files. See orgs[].alerts.report"`
+	History    Retention     `yaml:"history" doc:"retention of the cost of each resource"`
 }
 
 // Retention is the retention time of roll-ups, in days.
 type Retention struct {
-	Hourly int `yaml:"hourly" doc:"how long hourly costs are kept" unit:"days"`
-	Daily  int `yaml:"daily" doc:"how long daily costs are kept" unit:"days"`
+	Hourly int `yaml:"hourly" doc:"retention of hourly costs" unit:"days"`
+	Daily  int `yaml:"daily" doc:"retention of daily costs" unit:"days"`
 }
 
 // Of returns the retention of roll-ups of a unit.

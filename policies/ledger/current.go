@@ -47,7 +47,7 @@ func (h *History) costs(ctx context.Context, org string, hours, days []time.Time
 	for range rollTries {
 		now, err := h.current(ctx, org)
 		if err != nil {
-			return nil, fmt.Errorf("costs of %s: %w", org, err)
+			return nil, fmt.Errorf("read costs of %s: %w", org, err)
 		}
 		byDay, err := h.stored(ctx, org, now.version, Daily, days)
 		if err != nil {
@@ -65,7 +65,7 @@ func (h *History) costs(ctx context.Context, org string, hours, days []time.Time
 			return slices.Concat(byDay, byHour, now.rollups), nil
 		}
 	}
-	return nil, fmt.Errorf("costs of %s: %w: roll-ups changed while they were read", org, ErrUnavailable)
+	return nil, fmt.Errorf("read costs of %s: %w: roll-ups changed during the read", org, ErrUnavailable)
 }
 
 // stored reads roll-ups that are at least as recent as a version. The caller must not change them.

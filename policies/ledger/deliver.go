@@ -44,7 +44,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-regular.C:
-			o.look()
+			o.scheduleChecks()
 		case <-o.wake:
 			if again == nil {
 				pause = firstPause
@@ -81,8 +81,8 @@ func (o *Outbox) Drain(ctx context.Context) (left int) {
 	}
 }
 
-// look schedules a check of the holds of all organisations.
-func (o *Outbox) look() {
+// scheduleChecks schedules a check of the holds of all organisations.
+func (o *Outbox) scheduleChecks() {
 	orgs := o.Gateway.Budgeted()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and a
 // price increase or a lower budget can have the same effect. The zero value takes no action.
 type OverBudgetAction struct {
-	Stop   Order         `yaml:"stop" doc:"order in which pods of an exceeded budget are stopped, and its sandboxes deleted, until the budget is met: newest first or most expensive first; empty stops nothing. Locked pods keep running"`
-	Notice time.Duration `yaml:"notice" doc:"time between the announcement and the first stop; 0 is 15m"`
+	Stop   Order         `yaml:"stop" doc:"order of stopping the pods and deleting the sandboxes of an exceeded budget, until the budget is met: newest or most expensive first; empty stops nothing. Locked pods are not stopped"`
+	Notice time.Duration `yaml:"notice" doc:"time between the notice and the first stop; 0 means 15m"`
 }
 
 // Order is the order of stopping resources.

@@ -28,14 +28,14 @@ func (RunReserve) Values() []string {
 
 // Runs configures how the runs of an organisation are counted.
 type Runs struct {
-	Reserve RunReserve `yaml:"reserve" doc:"amount reserved before a run is sent: worst is its maximum cost, so that budgets are never exceeded; expected is the 99th percentile of recent runs of the same key on the same model (the maximum cost until 50 runs are known), and the rest is charged when the run ends; empty is worst"`
+	Reserve RunReserve `yaml:"reserve" doc:"amount to reserve before a run is sent. worst reserves the maximum cost, so that budgets are never exceeded. expected reserves the 99th percentile of recent runs of the same key on the same model, or the maximum cost until 50 runs are known, and charges the rest when the run ends. Empty means worst"`
 }
 
 // Warnings returns a warning if budgets can be exceeded.
 func (r Runs) Warnings() []error {
 	var out fault.Found
 	out.If(r.Reserve == ReserveExpected, "reserve",
-		"concurrent runs that cost more than expected may exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
+		"concurrent runs that cost more than expected can exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
 	return out
 }
 

@@ -17,12 +17,12 @@ import (
 
 // Idle defines the idle resources of an organisation and the action on them. The zero Idle disables idle detection.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"how long a resource must be without work before it counts as idle: a running pod with usage below the thresholds, an endpoint with workers but no job, or a sandbox without activity; at least 1m and twice spend.reconcile; 0 disables idle detection"`
-	GPUBelow  int64         `yaml:"gpu_below" doc:"a pod is unused if its busiest GPU is used less than this; 0 means 5" unit:"percent"`
-	CPUBelow  int64         `yaml:"cpu_below" doc:"a pod is unused if its processors are used less than this; 0 means 10" unit:"percent"`
-	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod with storage cost must be stopped, or a network volume unmounted, before it counts as idle; 0 means 24h"`
-	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, stop also stops pods after a notice, except for pods that are locked, snoozed or without an owner; empty is list. Nothing is deleted"`
-	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod is not stopped before its notice is delivered; 0 means 15m"`
+	For       time.Duration `yaml:"for" doc:"time after which an unused resource counts as idle: a running pod whose usage is below both thresholds, an endpoint that has workers but no jobs, or a sandbox without activity. Must be at least 1m and at least twice spend.reconcile; 0 disables idle detection"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"usage of the busiest GPU below which a pod counts as unused; 0 means 5" unit:"percent"`
+	CPUBelow  int64         `yaml:"cpu_below" doc:"CPU usage below which a pod counts as unused; 0 means 10" unit:"percent"`
+	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost, or an unmounted network volume, counts as idle; 0 means 24h"`
+	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, and stop also stops pods after a notice; empty means list. Pods that are locked, snoozed or without an owner are not stopped, and nothing is deleted"`
+	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of a notice and the stop of the pod. A pod is not stopped before its notice is delivered; 0 means 15m"`
 }
 
 // Action is the action on idle resources. The zero Action is ActionList.
@@ -55,7 +55,7 @@ func (i Idle) Validate() error {
 	errs.If(i.For != 0 && i.For < minIdle, "for", "must be at least %s, got %s", minIdle, i.For)
 	errs.If(i.For == 0 && i != (Idle{}), "for", "is required if any other member is set")
 	for name, percent := range map[string]int64{"gpu_below": i.GPUBelow, "cpu_below": i.CPUBelow} {
-		errs.If(percent < 0 || percent > 100, name, "must be from 0 to 100")
+		errs.If(percent < 0 || percent > 100, name, "must be between 0 and 100")
 	}
 	for name, d := range map[string]time.Duration{"forgotten": i.Forgotten, "notice": i.Notice} {
 		errs.If(d < 0, name, "must not be negative")
@@ -136,7 +136,7 @@ type IdleResource struct {
 	Name   string    `json:"name,omitempty"`
 	Reason Reason    `json:"reason"`
 	Since  time.Time `json:"since"` // first pass that found the resource without work
-	// Observed is the idle time since then that passes have confirmed; see [Idle.look].
+	// Observed is the idle time since then that passes have confirmed; see [Idle.compare].
 	Observed time.Duration `json:"observed"`
 	Burn     int64         `json:"burn"` // micro-dollars per hour
 	// SnoozedUntil is the end of the snooze, and StopAt the time of the planned stop; zero if not applicable.
@@ -150,11 +150,11 @@ type sightings struct {
 	Idle map[string]IdleResource `json:"idle"` // by ID
 }
 
-// look compares the listed resources with the previous pass and returns the resources without work. interval is the regular time
+// compare compares the listed resources with the previous pass and returns the resources without work. interval is the regular time
 // between two passes. For pods, endpoints and sandboxes only observed idle time counts. A pass covers at most one interval before it;
 // after more than two intervals without a pass the idle time restarts from zero, because the resource may have worked in between. It
 // also restarts from zero if a pod was started since the previous pass.
-func (i *Idle) look(before *sightings, found map[string]*PlatformResource, now time.Time, interval time.Duration) sightings {
+func (i *Idle) compare(before *sightings, found map[string]*PlatformResource, now time.Time, interval time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
 	gap := now.Sub(before.At)
 	for id, f := range found {
@@ -264,7 +264,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
 	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable value counts as no previous pass
-	s := i.look(&before, p.found, p.state.Now, p.Interval)
+	s := i.compare(&before, p.found, p.state.Now, p.Interval)
 	text, err := json.Marshal(s)
 	if err == nil {
 		err = p.Store.Notice(ctx, p.org, idleField, string(text))

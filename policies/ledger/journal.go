@@ -79,7 +79,7 @@ func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*J
 		return nil, err
 	}
 	for n := range maxJournals {
-		if err := j.take(filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))); err != nil {
+		if err := j.load(filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))); err != nil {
 			j.Close()
 			return nil, err
 		}
@@ -92,9 +92,9 @@ func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*J
 	return j, nil
 }
 
-// take locks and reads a journal unless another gateway has locked it. The first journal becomes the journal of this gateway; the
+// load locks and reads a journal unless another gateway has locked it. The first journal becomes the journal of this gateway; the
 // others are read if they exist.
-func (j *Journal) take(stem string) error {
+func (j *Journal) load(stem string) error {
 	path := stem + ".jsonl"
 	if _, err := os.Stat(path); j.path != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -112,7 +112,7 @@ func (j *Journal) take(stem string) error {
 		return err
 	}
 	if skipped > 0 {
-		j.logger.Warn("skipped unreadable lines of the owner journal", "file", path, "lines", skipped)
+		j.logger.Warn("skipped unreadable lines in the owner journal", "file", path, "lines", skipped)
 	}
 	if j.path == "" {
 		j.path = path
@@ -191,7 +191,7 @@ func (j *Journal) flush() {
 	j.queue, j.dropped = nil, 0
 	j.mu.Unlock()
 	if dropped > 0 {
-		j.logger.Error("owner journal dropped changes: the disk did not respond", "file", j.path, "count", dropped)
+		j.logger.Error("owner journal dropped changes because the disk did not respond", "file", j.path, "count", dropped)
 	}
 	var text bytes.Buffer
 	changed := make(map[string]*journalState)
@@ -237,10 +237,10 @@ func (j *Journal) sync() {
 func (j *Journal) done(err error) {
 	switch was := j.broken.Swap(err != nil); {
 	case err != nil && !was:
-		j.logger.Error("cannot write the owner journal; owners will be lost if Redis and all gateways are lost together",
+		j.logger.Error("cannot write the owner journal: owners are lost if Redis and all gateways fail at the same time",
 			"file", j.path, "error", err.Error())
 	case err == nil && was:
-		j.logger.Info("owner journal can be written again", "file", j.path)
+		j.logger.Info("owner journal is writable again", "file", j.path)
 	}
 }
 
@@ -253,7 +253,7 @@ func (j *Journal) replace() error {
 		now.write(&text, line{Org: org, Seen: &m.seen})
 	}
 	if text.Len() > maxJournal {
-		return fmt.Errorf("%w: the owners need %d bytes, more than the limit of %d", files.ErrTooLarge, text.Len(), maxJournal)
+		return fmt.Errorf("%w: the owners need %d bytes, but the limit is %d", files.ErrTooLarge, text.Len(), maxJournal)
 	}
 	if err := files.UnrestrictedTarget(j.path).Replace(text.Bytes()); err != nil {
 		return err

@@ -272,7 +272,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 			t.Error("the journal is still broken")
 		}
 		kill()
-		if got := log.String(); strings.Count(got, "cannot write the owner journal") != 1 || strings.Count(got, "can be written again") != 1 {
+		if got := log.String(); strings.Count(got, "cannot write the owner journal") != 1 || strings.Count(got, "owner journal is writable again") != 1 {
 			t.Errorf("log: %s", got)
 		}
 		again := restarted(t, f.found, "a")

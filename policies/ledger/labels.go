@@ -27,18 +27,18 @@ var (
 
 // LabelRule defines a label that callers may set.
 type LabelRule struct {
-	Name     string   `yaml:"name,required" doc:"label name: up to 32 characters of a-z, 0-9 and _.-, starting with a letter"`
+	Name     string   `yaml:"name,required" doc:"name of the label: at most 32 characters from a-z, 0-9 and _.-, starting with a letter"`
 	Values   []string `yaml:"values" doc:"allowed values; empty allows any value"`
-	Required bool     `yaml:"required" doc:"requires the label when a key that may set it creates a billable resource"`
+	Required bool     `yaml:"required" doc:"require the label when a key that is allowed to set it creates a billable resource"`
 }
 
 // Validate checks r and joins the errors it finds, each with its path.
 func (r LabelRule) Validate() error {
 	var errs fault.Found
-	errs.If(!labelName.MatchString(r.Name), "name", "must be up to 32 characters of a-z, 0-9 and _.-, starting with a letter")
+	errs.If(!labelName.MatchString(r.Name), "name", "must be at most 32 characters from a-z, 0-9 and _.-, starting with a letter")
 	for i, v := range r.Values {
 		errs.If(!labelValue.MatchString(v), fault.Index("values", i),
-			"must be up to 63 letters, digits and ._/:@-, starting with a letter or digit")
+			"must be at most 63 letters, digits and ._/:@-, starting with a letter or digit")
 	}
 	return errors.Join(errs...)
 }
@@ -63,13 +63,13 @@ func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults [
 		at := slices.IndexFunc(rules, func(r LabelRule) bool { return r.Name == name })
 		switch {
 		case !isPair || !labelName.MatchString(name):
-			refuse("[%d]: must be name=value, with a name of up to 32 characters of a-z, 0-9 and _.-, starting with a letter", i)
+			refuse("[%d]: must be name=value, with a name of at most 32 characters from a-z, 0-9 and _.-, starting with a letter", i)
 		case twice:
 			refuse(".%s: must not be set twice", name)
 		case at < 0:
-			refuse(".%s: this key must not set this label%s", name, allowed(rules))
+			refuse(".%s: this key is not allowed to set this label%s", name, allowed(rules))
 		case !labelValue.MatchString(value):
-			refuse(".%s: must be up to 63 letters, digits and ._/:@-, starting with a letter or digit", name)
+			refuse(".%s: must be at most 63 letters, digits and ._/:@-, starting with a letter or digit", name)
 		case len(rules[at].Values) > 0 && !slices.Contains(rules[at].Values, value):
 			refuse(".%s: must be one of %s", name, strings.Join(rules[at].Values, ", "))
 		}
@@ -92,7 +92,7 @@ func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults [
 // allowed describes the labels that may be set.
 func allowed(rules []LabelRule) string {
 	if len(rules) == 0 {
-		return ", nor any other"
+		return " or any other label"
 	}
 	names := make([]string, len(rules))
 	for i, r := range rules {

@@ -18,8 +18,8 @@ func TestReadLabels(t *testing.T) {
 		many = append(many, ledger.LabelRule{Name: string(c)})
 		each = append(each, string(c)+"=1")
 	}
-	const pair = "L[0]: must be name=value, with a name of up to 32 characters of a-z, 0-9 and _.-, starting with a letter"
-	const value = "L.cost_center: must be up to 63 letters, digits and ._/:@-, starting with a letter or digit"
+	const pair = "L[0]: must be name=value, with a name of at most 32 characters from a-z, 0-9 and _.-, starting with a letter"
+	const value = "L.cost_center: must be at most 63 letters, digits and ._/:@-, starting with a letter or digit"
 	for _, tt := range []struct {
 		name, text string
 		rules      []ledger.LabelRule
@@ -32,8 +32,8 @@ func TestReadLabels(t *testing.T) {
 		{"sorted, and as they are", "project=llm,\tcost_center=0047", rules, "cost_center=0047,project=llm", nil},
 		{"what values can be", "cost_center=Ann.B@acme/x:1_2-3", rules, "cost_center=Ann.B@acme/x:1_2-3", nil},
 		{"another value", "project=audio", rules, "", []string{"L.project: must be one of llm, vision"}},
-		{"not allowed", "stage=test", rules, "", []string{"L.stage: this key must not set this label, only project, cost_center"}},
-		{"nothing is allowed", "stage=test", nil, "", []string{"L.stage: this key must not set this label, nor any other"}},
+		{"not allowed", "stage=test", rules, "", []string{"L.stage: this key is not allowed to set this label, only project, cost_center"}},
+		{"nothing is allowed", "stage=test", nil, "", []string{"L.stage: this key is not allowed to set this label or any other label"}},
 		{"twice", "project=llm,project=vision", rules, "", []string{"L.project: must not be set twice"}},
 		{"no pair", "project", rules, "", []string{pair}},
 		{"a name in capitals", "Project=llm", rules, "", []string{pair}},

@@ -66,7 +66,7 @@ type Quote struct {
 
 // errAlreadySettled means that a hold ended before its reservation was made, because the reservation took longer than the call could
 // wait.
-var errAlreadySettled = errors.New("ledger: the hold was settled before its reservation")
+var errAlreadySettled = errors.New("ledger: the hold was settled before it was reserved")
 
 var errLostAgain = fmt.Errorf("%w: the ledger was lost again during its rebuild", ErrUnavailable)
 

@@ -27,9 +27,9 @@ func newGets() gets {
 	return gets{left: maxGets, end: time.Now().Add(getsTime), gone: make(map[string]bool), ended: make(map[string]bool)}
 }
 
-// look looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that could
+// find looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that could
 // not be determined. Sandboxes are looked up immediately, because their records report that they have ended.
-func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
+func (p *pass) find(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
 	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
 	case g.gone[id]:
@@ -42,7 +42,7 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 	defer cancel()
 	f, err := p.Platform.Get(ctx, p.org, operation.Kind(kind), id)
 	if err != nil {
-		p.Logger.DebugContext(ctx, "cannot determine whether a resource is gone", "org", p.org, "kind", kind, "resource", id,
+		p.Logger.DebugContext(ctx, "cannot determine whether a resource still exists", "org", p.org, "kind", kind, "resource", id,
 			"error", err.Error())
 		return nil, false
 	}
@@ -57,7 +57,7 @@ func (p *pass) now(ctx context.Context, r *Record) (f *PlatformResource, known b
 	if listed != nil && (!listed.WorkersUnknown || listed.Amounts[Workers] >= r.Amounts[Workers]) {
 		return listed, true
 	}
-	f, known = p.look(ctx, r.Kind, r.ID, r.Changed)
+	f, known = p.find(ctx, r.Kind, r.ID, r.Changed)
 	if listed != nil {
 		return f, f != nil
 	}

@@ -124,7 +124,7 @@ func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) 
 			return any, err
 		}
 		if c.Resources > 0 || c.Total > 0 {
-			p.Logger.InfoContext(ctx, "moved resources and accrued costs of a renamed team or a moved key", "org", p.org, "from", m.From,
+			p.Logger.InfoContext(ctx, "moved resources and accrued costs of a renamed team or reassigned key", "org", p.org, "from", m.From,
 				"team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
 		}
 	}

@@ -118,7 +118,7 @@ func (o *Outbox) Settle(ctx context.Context, org string, s *Settlement) error {
 		waiting = o.deliver(ctx, org, b) != nil
 		b.turn.Unlock()
 	}
-	err := fmt.Errorf("settle: %w: waiting for earlier settlements", ErrUnavailable)
+	err := fmt.Errorf("settle: %w: earlier settlements are still queued", ErrUnavailable)
 	if !waiting {
 		if err = o.Store.Settle(ctx, org, s); errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 			err = o.Store.Settle(ctx, org, s)
@@ -160,10 +160,10 @@ func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement)
 	case b.keys[key]:
 		return
 	case !known && o.queued >= maxQueued:
-		o.Logger.WarnContext(ctx, "settlement dropped: too many settlements are queued", "org", org, "hold", s.Hold, "resource", s.Resource)
+		o.Logger.WarnContext(ctx, "dropped a settlement because the queue is full", "org", org, "hold", s.Hold, "resource", s.Resource)
 		return
 	case len(b.queue) == 0:
-		o.Logger.WarnContext(ctx, "queueing settlements: the ledger's store does not accept them", "org", org)
+		o.Logger.WarnContext(ctx, "ledger store is not accepting settlements, queueing them", "org", org)
 	}
 	b.queue, b.keys[key] = append(b.queue, &queued{*s, o.Now()}), true
 	o.queued++

@@ -121,7 +121,7 @@ func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, e
 			hours = append(hours, at)
 		}
 		if !keep.End(u, at).After(now) {
-			return nil, nil, fmt.Errorf("%w: hourly costs are kept for %d days, and daily costs for %d", ErrRange, keep.Hourly, keep.Daily)
+			return nil, nil, fmt.Errorf("%w: hourly costs are kept for %d days and daily costs for %d days", ErrRange, keep.Hourly, keep.Daily)
 		}
 		at = at.Add(u.Length())
 	}

@@ -146,7 +146,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 		return fmt.Errorf("reconcile %s: %w", p.org, err)
 	}
 	if !before.Complete && p.memory.loss != nil {
-		if err := p.bills.again(ctx, p.org, p.state); err != nil {
+		if err := p.bills.scheduleAll(ctx, p.org, p.state); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (p *pass) open(ctx context.Context, before *State, from int64) error {
 		}
 	}
 	p.report.Rebuilt = !before.Complete
-	p.images.take(p.org, before, from)
+	p.images.replace(p.org, before, from)
 	switch {
 	case !before.Complete:
 		if err := p.bills.lost(ctx, p.org, before); err != nil {
@@ -234,9 +234,9 @@ func (r *Reconciler) unfinished(ctx context.Context, org string) error {
 		return err
 	}
 	if heads[0].Lost != "" {
-		return errors.New("the store was lost during the rebuild")
+		return errors.New("the store lost its data during the rebuild")
 	}
-	r.Logger.InfoContext(ctx, "rebuild of the ledger superseded by another one", "org", org)
+	r.Logger.InfoContext(ctx, "rebuild of the ledger was superseded by another rebuild", "org", org)
 	return ErrEpochChanged
 }
 
@@ -287,7 +287,7 @@ func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 	if err := p.adopt(ctx, append(unknown, remembered...)); err != nil {
 		return err
 	}
-	returned, err := giveBack(ctx, p.Store, p.org, p.memory.owners)
+	returned, err := returnToOwners(ctx, p.Store, p.org, p.memory.owners)
 	if p.report.OwnersRestored += returned; err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 		return err
 	}
 	if p.report.ListIncomplete = p.short(); p.report.ListIncomplete {
-		p.Logger.WarnContext(ctx, "the platform's list omits most known resources; checking each missing resource before removing it",
+		p.Logger.WarnContext(ctx, "platform's list omits most known resources, checking each missing resource before removing it",
 			"org", p.org, "missing", p.report.Missing, "listed", len(p.found))
 	}
 	for id, f := range p.found {
@@ -318,7 +318,7 @@ func (p *pass) correct(ctx context.Context, f *PlatformResource) {
 		return
 	}
 	p.report.Implausible++
-	p.Logger.WarnContext(ctx, "platform reports an impossible value; counting the last known amounts", "org", p.org, "kind", string(f.Kind),
+	p.Logger.WarnContext(ctx, "platform reported an impossible value, counting the last known amounts", "org", p.org, "kind", string(f.Kind),
 		"resource", f.ID, "member", f.Implausible)
 	if r := p.records[f.ID]; r != nil {
 		f.Amounts, f.Priced = r.Amounts, true
@@ -405,9 +405,9 @@ func (p *pass) accrues(f *PlatformResource, owned *Ownership) time.Time {
 	return time.Time{}
 }
 
-// giveBack assigns resources recorded without an owner to the owners that gateways remember, and returns their number. The pass of
+// returnToOwners assigns resources recorded without an owner to the owners that gateways remember, and returns their number. The pass of
 // another gateway may have found them in the platform's list before the loss was noticed.
-func giveBack(ctx context.Context, s Store, org string, owners map[string]Ownership) (returned int, err error) {
+func returnToOwners(ctx context.Context, s Store, org string, owners map[string]Ownership) (returned int, err error) {
 	if len(owners) == 0 {
 		return 0, nil
 	}
@@ -443,14 +443,14 @@ func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResu
 		p.report.OwnersRestored++
 	}
 	if !f.Priced {
-		p.Logger.WarnContext(ctx, "resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org,
+		p.Logger.WarnContext(ctx, "price of the resource is unknown, counting it as free: add its price to the catalog's rates", "org", p.org,
 			"kind", f.Kind, "resource", f.ID)
 	}
 	switch {
 	case done == AdjustReturned:
-		p.Logger.WarnContext(ctx, "returned resource assigned to its previous owner", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "missing resource reappeared, assigned to its previous owner", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	case !p.report.Rebuilt:
-		p.Logger.WarnContext(ctx, "found a resource created outside the gateway; counting it for the organisation", "org", p.org,
+		p.Logger.WarnContext(ctx, "found a resource created outside the gateway, counting it for the organisation", "org", p.org,
 			"kind", f.Kind, "resource", f.ID)
 		p.report.Unmanaged = append(p.report.Unmanaged, *f)
 	}

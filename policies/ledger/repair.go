@@ -12,7 +12,7 @@ type LostPart string
 const (
 	// LostAll means that the store was emptied.
 	LostAll LostPart = "all"
-	// LostChanges means that the store returned to an older state.
+	// LostChanges means that the store reverted to an older state.
 	LostChanges LostPart = "changes"
 	// LostServer means that another server replaced the store's server, and that a gateway that may have written to the old server did not
 	// reconnect.
@@ -35,9 +35,9 @@ func (l LostPart) String() string {
 	case LostAll:
 		return "the store was emptied"
 	case LostChanges:
-		return "the store returned to an older state"
+		return "the store reverted to an older state"
 	case LostServer:
-		return "another server replaced the store's server, and a gateway did not return"
+		return "the store moved to another server, and a gateway did not restore its data"
 	case LostAccounts, LostResources, LostHolds, LostEnded:
 		return "the store lost the key of its " + string(l)
 	}
@@ -136,7 +136,7 @@ func (p *pass) repairSums(ctx context.Context, seen, others []Difference) error 
 		return err
 	}
 	for _, d := range repair.Differences {
-		p.Logger.WarnContext(ctx, "repaired sums of the ledger that differed from the records", "org", p.org, "scope", d.Scope.String(),
+		p.Logger.WarnContext(ctx, "repaired ledger sums that differed from the records", "org", p.org, "scope", d.Scope.String(),
 			"committed", d.Committed, "reserved", d.Reserved)
 	}
 	p.report.Repaired += len(repair.Differences)

@@ -133,7 +133,7 @@ func (r recordingStore) Reserve(ctx context.Context, org string, res *Reservatio
 	defer r.images.mu.Unlock()
 	img := r.images.of(org)
 	if out.Epoch < img.restored {
-		return Outcome{}, fmt.Errorf("reserve: %w: the ledger was lost during the call", ErrUnavailable)
+		return Outcome{}, fmt.Errorf("reserve: %w: the ledger lost its data during the call", ErrUnavailable)
 	}
 	if img.state.Epoch == 0 {
 		img.state.Epoch = out.Epoch // the ledger has not been read yet
@@ -234,7 +234,7 @@ func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complet
 		return err
 	}
 	if complete { // the rebuild lacked this offer
-		returned, err := giveBack(ctx, m.Store, org, offer.Owners)
+		returned, err := returnToOwners(ctx, m.Store, org, offer.Owners)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type rolling struct {
 	present int64
 	series  map[seriesKey]*running
 	changes []Change
-	// behind are the series that are not rolled up to the present. fresh are the series of a first roll-up, which have no past.
+	// behind are the series whose roll-ups are not up to date. fresh are the series of a first roll-up, which have no earlier roll-ups.
 	behind []*running
 	fresh  []Series
 	done   bool

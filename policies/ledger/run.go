@@ -55,7 +55,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return // without budgets the store is not used
 		}
 		for _, org := range orgs {
-			l.look(ctx, org)
+			l.runPass(ctx, org)
 		}
 	}
 	all()
@@ -74,7 +74,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			for org, at := range due {
 				switch {
 				case at.After(now):
-				case l.look(ctx, org) == 0:
+				case l.runPass(ctx, org) == 0:
 					delete(due, org)
 				default:
 					wait[org] = min(2*wait[org], l.Interval)
@@ -88,9 +88,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// look makes one pass and returns the number of holds that remain open. If a pod's deadline comes before the next regular pass, look
-// schedules another pass for that time.
-func (l *Loop) look(ctx context.Context, org string) int {
+// runPass makes one pass and returns the number of holds that remain open. If a pod's deadline is before the next regular pass,
+// runPass schedules another pass for that time.
+func (l *Loop) runPass(ctx context.Context, org string) int {
 	report, err := l.Pass(ctx, org)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrEpochChanged) {
 		l.Logger.WarnContext(ctx, "cannot reconcile the ledger with the platform", "org", org, "error", err.Error())

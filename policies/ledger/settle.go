@@ -65,7 +65,7 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 			}
 			switch {
 			case at >= 0 && due:
-				s = p.made(h, unknown[at])
+				s = p.commit(h, unknown[at])
 				unknown = append(unknown[:at:at], unknown[at+1:]...)
 			case at >= 0: // a call in progress reports its own result
 				unknown = append(unknown[:at:at], unknown[at+1:]...)
@@ -99,7 +99,7 @@ func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 	}
 	s, err := p.Platform.JobOutcome(ctx, p.org, h)
 	if err != nil {
-		p.Logger.DebugContext(ctx, "outcome of a job unknown", "org", p.org, "hold", h.ID, "error", err.Error())
+		p.Logger.DebugContext(ctx, "outcome of the job is unknown", "org", p.org, "hold", h.ID, "error", err.Error())
 	}
 	return s
 }
@@ -129,13 +129,13 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	case f == nil || p.records[f.ID] != nil || !p.claim(ctx, f, h):
 		return release
 	}
-	s := p.made(h, f)
+	s := p.commit(h, f)
 	s.Amounts = h.Amounts
 	return s
 }
 
-// made commits a create with the resource that was found.
-func (p *pass) made(h *Hold, f *PlatformResource) *Settlement {
+// commit commits a create with the resource that was found.
+func (p *pass) commit(h *Hold, f *PlatformResource) *Settlement {
 	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, Metadata: h.Metadata}
 	if f.Implausible != "" && h.Resource == "" {
 		s.Amounts = h.Amounts
@@ -159,7 +159,7 @@ func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 			changed = was.Changed
 		}
 		var known bool
-		if f, known = p.look(ctx, h.Kind, h.Resource, changed); !known {
+		if f, known = p.find(ctx, h.Kind, h.Resource, changed); !known {
 			return nil
 		}
 		if f == nil {
@@ -173,7 +173,7 @@ func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 	if h.Amounts.Above(f.Amounts.Excess(before)) && !over {
 		return nil
 	}
-	s := p.made(h, f)
+	s := p.commit(h, f)
 	if !f.Priced {
 		s.Amounts.PricedAs(before)
 	}

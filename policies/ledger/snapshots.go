@@ -77,7 +77,7 @@ type OwnedJob struct {
 }
 
 // ErrEpochChanged means that a restoration or a pass belongs to an earlier rebuild.
-var ErrEpochChanged = errors.New("ledger: the epoch of the ledger has changed")
+var ErrEpochChanged = errors.New("ledger: the epoch has changed")
 
 // RecoveryStore is the part of a store that gateways use to restore their memory of a lost ledger. Each gateway calls Offer, then
 // Restore, then MarkRestored.
@@ -172,9 +172,9 @@ func (m *Snapshots) begin(org string) (from int64) {
 	return m.of(org).count
 }
 
-// take replaces the snapshot with a complete state. If the ledger was rebuilt, the previous snapshot must have been offered for that
+// replace replaces the snapshot with a complete state. If the ledger was rebuilt, the previous snapshot must have been offered for that
 // rebuild.
-func (m *Snapshots) take(org string, s *State, from int64) {
+func (m *Snapshots) replace(org string, s *State, from int64) {
 	if !s.Complete {
 		return
 	}
@@ -313,7 +313,7 @@ func (m *Snapshots) lost(ctx context.Context, org string, before *State) (*Loss,
 	case before.Lost == "":
 		return nil, nil
 	}
-	m.Logger.ErrorContext(ctx, "the store has lost a ledger or part of it: rebuilding", "org", org, "lost", string(before.Lost),
+	m.Logger.ErrorContext(ctx, "store lost all or part of a ledger, rebuilding it", "org", org, "lost", string(before.Lost),
 		"reason", before.Lost.String())
 	l := &Loss{Lost: before.Lost, At: before.Now.UTC()}
 	return l, m.notice(ctx, org, l)
@@ -418,7 +418,7 @@ func (m *Snapshots) finished(ctx context.Context, org string, r *recollection, r
 	}
 	l.Rebuilt, l.Unowned = now.UTC(), report.Unowned
 	if !reported {
-		m.Logger.WarnContext(ctx, "lost ledger rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
+		m.Logger.WarnContext(ctx, "rebuilt a lost ledger", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
 		report.Loss = &l
 	}
 	return &l, nil

@@ -15,14 +15,14 @@ import (
 
 // Unusual defines when the cost of an hour triggers an alert. The zero Unusual triggers none.
 type Unusual struct {
-	Times   int64         `yaml:"times" doc:"multiple of the usual hourly cost of a key, a team or the organisation that triggers an alert, at most once a day for each; the usual cost is the highest of: the average of this hour of the day over the last 14 days, the same hour a week ago, and the average of all hours of those days. Needs 7 days of history; 0 disables these alerts"`
-	AtLeast catalog.Money `yaml:"at_least" doc:"lowest hourly cost that triggers an alert; 0 is 1" unit:"USD"`
+	Times   int64         `yaml:"times" doc:"multiple of the usual hourly cost that triggers an alert for a key, a team or the organisation, at most once a day for each. The usual cost is the highest of three figures: the average of this hour of the day over the last 14 days, the cost of the same hour a week ago, and the average of all hours of the last 14 days. Alerts require 7 days of history; 0 disables them"`
+	AtLeast catalog.Money `yaml:"at_least" doc:"minimum hourly cost that triggers an alert; 0 means 1" unit:"USD"`
 }
 
 // Validate checks u and joins the errors it finds, each with its path.
 func (u Unusual) Validate() error {
 	var errs fault.Found
-	errs.If(u.Times < 0 || u.Times == 1, "times", "must be at least 2, or 0")
+	errs.If(u.Times < 0 || u.Times == 1, "times", "must be 0 or at least 2")
 	errs.If(u.AtLeast < 0, "at_least", "must not be negative")
 	errs.If(u.Times == 0 && u.AtLeast != 0, "times", "is required if at_least is set")
 	return errors.Join(errs...)

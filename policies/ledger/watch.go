@@ -25,7 +25,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	rebuilds, ctx := errgroup.WithContext(ctx)
 	defer func() { panics.Raise(rebuilds.Wait()) }()
 	for {
-		w.look(ctx, rebuilds)
+		w.poll(ctx, rebuilds)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -34,8 +34,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// look polls all ledgers once. An unavailable store does not count as a loss.
-func (w *Watcher) look(ctx context.Context, rebuilds *errgroup.Group) {
+// poll polls all ledgers once. An unavailable store does not count as a loss.
+func (w *Watcher) poll(ctx context.Context, rebuilds *errgroup.Group) {
 	orgs := w.Gateway.Budgeted()
 	if len(orgs) == 0 {
 		return
@@ -115,7 +115,7 @@ func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
 	if err != nil {
 		return err
 	}
-	w.take(org, &state, from)
+	w.replace(org, &state, from)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	img.seq = h.Seq

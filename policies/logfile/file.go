@@ -13,8 +13,8 @@ import (
 // File configures a log file and its rotation.
 type File struct {
 	Path     string `yaml:"path" doc:"path of the file; its directory must exist"`
-	MaxBytes int64  `yaml:"max_bytes" doc:"size that the file has when it is rotated; 0 means 100 MB" unit:"bytes"`
-	Keep     int    `yaml:"keep" doc:"number of rotated files to keep, named path.1, path.2 and so on; 0 means 5" unit:"files"`
+	MaxBytes int64  `yaml:"max_bytes" doc:"size at which the file is rotated; 0 means 100 MB" unit:"bytes"`
+	Keep     int    `yaml:"keep" doc:"number of rotated files to keep, named path.1, path.2 and so on; 0 means 5 files" unit:"files"`
 }
 
 // Validate checks f and joins the errors it finds, each with its path.

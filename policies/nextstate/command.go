@@ -83,11 +83,11 @@ func (c command) over(body object) (command, error) {
 		c = parseCommand(args)
 		switch {
 		case c.unsplit && (hasCmd || hasEntrypoint):
-			return c, fault(400, "/args", "cannot be split into words, so 'cmd' and 'entrypoint' cannot be checked against it")
+			return c, fault(400, "/args", "cannot be split into words and therefore cannot be compared with 'cmd' and 'entrypoint'")
 		case hasCmd && !slices.Equal(cmd, c.cmd):
-			return c, fault(400, "/args", "describes a different command than 'cmd'")
+			return c, fault(400, "/args", "contains a different command than 'cmd'")
 		case hasEntrypoint && !slices.Equal(entrypoint, c.entrypoint):
-			return c, fault(400, "/args", "describes a different entry point than 'entrypoint'")
+			return c, fault(400, "/args", "contains a different entry point than 'entrypoint'")
 		}
 		return c, nil
 	}
@@ -98,7 +98,7 @@ func (c command) over(body object) (command, error) {
 	case hasCmd:
 		c.cmd, c.unsplit = cmd, false
 	case c.unsplit:
-		return c, fault(400, "/entrypoint", "cannot be combined with the current args, which cannot be split into words: also send 'cmd'")
+		return c, fault(400, "/entrypoint", "cannot be combined with the current args, which cannot be split into words: send 'cmd' as well")
 	}
 	if hasEntrypoint {
 		c.entrypoint = entrypoint

@@ -76,7 +76,7 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 	case row.Kind == operation.KindSandbox:
 		return createSandbox(id, body, template)
 	default:
-		return nil, fmt.Errorf("%s takes no template", id)
+		return nil, fmt.Errorf("%s does not accept a template", id)
 	}
 }
 
@@ -101,11 +101,11 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	row, _ := operation.Lookup(id)
 	switch {
 	case row.Verb != operation.VerbUpdate:
-		return nil, fmt.Errorf("no rules for the update %s", id)
+		return nil, fmt.Errorf("update %s is not supported", id)
 	case row.ReadOperation == "": // replaces the resource regardless of its current state
 		return body, nil
 	case current == nil:
-		return nil, fmt.Errorf("update %s: the current object is missing", id)
+		return nil, fmt.Errorf("update %s: the current resource is missing", id)
 	}
 	switch row.Kind {
 	case operation.KindPod:
@@ -121,7 +121,7 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	case operation.KindSecret:
 		return WithoutValue(id, overlay(current, body)), nil
 	default:
-		return nil, fmt.Errorf("no rules for the update %s", id)
+		return nil, fmt.Errorf("update %s is not supported", id)
 	}
 }
 
@@ -150,9 +150,9 @@ func wantsTemplate(body, template object) error {
 	id, _ := body["templateId"].(string)
 	switch {
 	case id != "" && template == nil:
-		return fmt.Errorf("template %q was not read", id)
+		return fmt.Errorf("template %q has not been read", id)
 	case id == "" && template != nil:
-		return errors.New("the body does not name the given template")
+		return errors.New("the body does not name the template that was read")
 	}
 	return nil
 }

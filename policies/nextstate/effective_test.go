@@ -96,7 +96,7 @@ func TestCreate(t *testing.T) {
 			"startSsh":true,"startJupyter":true,"cloud":"SECURE","globalNetworking":false,"gpu":{"id":"L4","count":1,"allowedCudaVersions":["12.4"]}}`,
 		},
 		{"pod from a serverless template", "createPod", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template cannot be used for pods or clusters [4xx]"},
-		{"template not read", "createPod", `{"templateId":"t2"}`, "", `error: template "t2" was not read`},
+		{"template not read", "createPod", `{"templateId":"t2"}`, "", `error: template "t2" has not been read`},
 		{"env of a wrong type", "createPod", `{"templateId":"t1","env":[]}`, podTemplate, "/env: must be an object [4xx]"},
 		{
 			"endpoint", "createEndpoint", `{"type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["A"]}}`, "",
@@ -199,8 +199,8 @@ func TestUpdate(t *testing.T) {
 		},
 		{"cluster", "updateCluster", `{"id":"c","name":"a","compute":{}}`, `{"name":"b"}`, "", `{"id":"c","name":"b","compute":{}}`},
 		{"keys", "updateSshKeys", "", `{"keys":["ssh-ed25519 A"]}`, "", `{"keys":["ssh-ed25519 A"]}`},
-		{"nothing read", "updatePod", "", `{"name":"x"}`, "", "error: update updatePod: the current object is missing"},
-		{"no update", "createPod", `{}`, `{}`, "", "error: no rules for the update createPod"},
+		{"nothing read", "updatePod", "", `{"name":"x"}`, "", "error: update updatePod: the current resource is missing"},
+		{"no update", "createPod", `{}`, `{}`, "", "error: update createPod is not supported"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

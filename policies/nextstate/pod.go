@@ -19,7 +19,7 @@ func injectionDefaults(body object) object {
 	return overlay(object{"startJupyter": false, "startSsh": false}, body)
 }
 
-// countDefault sets the GPU count to 1 if gpu has none.
+// countDefault sets the GPU count to 1 if gpu does not contain a count.
 func countDefault(out object) {
 	gpu, ok := out["gpu"].(object)
 	if !ok {
@@ -82,7 +82,7 @@ func copyPodTemplate(body, template object) (object, error) {
 	return out, settleCommand(out, template, body)
 }
 
-// templateMount adds the template's persistent mount if the body has no mounts. An empty mounts object counts as none.
+// templateMount adds the template's persistent mount if the body has no mounts. An empty mounts object is treated like a missing one.
 func templateMount(out, body, template object) error {
 	mine, err := section(body, "mounts")
 	if err != nil || len(mine) > 0 {

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Shape describes which members a JSON value may have. The zero Shape describes a value that has no parts or about which nothing is
-// known.
+// Shape describes which members a JSON value may have. The zero Shape describes a value that has no parts, or a value whose shape is
+// unknown.
 type Shape struct {
 	// Members are the possible members of an object, by name. It is nil if the names are not restricted.
 	Members map[string]*Shape `json:"members,omitempty"`
@@ -39,7 +39,7 @@ var shapes = sync.OnceValue(func() (out struct {
 	return out
 })
 
-// BodyShape returns the shape of an operation's body, or nil if it has none or an unknown one.
+// BodyShape returns the shape of an operation's body, or nil if the operation has no body or the shape is unknown.
 func BodyShape(id string) *Shape { return shapes().Bodies[id] }
 
 // AllBodies returns the merged shape of the bodies of all operations.

@@ -15,12 +15,12 @@ import (
 
 // DecisionLog configures where and how decisions are logged.
 type DecisionLog struct {
-	File          *logfile.File     `yaml:"file" doc:"write events to a file, one JSON object per line"`
+	File          *logfile.File     `yaml:"file" doc:"write events to a file, with one JSON object per line"`
 	Stdout        bool              `yaml:"stdout" doc:"write events to standard output"`
 	Service       *Service          `yaml:"service" doc:"send events to an HTTP service"`
-	Mask          []string          `yaml:"mask" doc:"further values to mask, as JSON Pointers into the event (/input/request/body/name); * matches any one member or item. Values are replaced by '***'" reload:"live"`
-	Inputs        bool              `yaml:"inputs" doc:"record the inputs of jobs, and the messages and prompts sent to language models, which are masked by default" reload:"live"`
-	SampleAllowed float64           `yaml:"sample_allowed" doc:"fraction of plain allowed decisions that are recorded, from 0 to 1; denials, warnings, shadow results, exceptions, changes and errors are always recorded" reload:"live"`
+	Mask          []string          `yaml:"mask" doc:"additional values to replace by '***', as JSON Pointers into the event, e.g. /input/request/body/name. * matches any single member or item" reload:"live"`
+	Inputs        bool              `yaml:"inputs" doc:"record the inputs of jobs and the messages and prompts sent to language models, which are masked by default" reload:"live"`
+	SampleAllowed float64           `yaml:"sample_allowed" doc:"fraction of allowed decisions to record, from 0 to 1. Denials, warnings, shadow results, exceptions, changes and errors are always recorded" reload:"live"`
 	Labels        map[string]string `yaml:"labels" doc:"labels added to every event" reload:"live"`
 
 	// Buffer is the number of events that can be queued.
@@ -32,7 +32,7 @@ type DecisionLog struct {
 // Service is an HTTP service that receives batches in OPA's format: a POST request with a gzipped JSON array.
 type Service struct {
 	URL       string           `yaml:"url" doc:"URL, e.g. https://logs.example/logs"`
-	TokenFile files.Credential `yaml:"token_file" doc:"file with a bearer token, read for every batch"`
+	TokenFile files.Credential `yaml:"token_file" doc:"file that contains a bearer token and is read for every batch"`
 
 	// Batch is the largest number of events in one request; 0 means 500.
 	Batch int `yaml:"-"`

@@ -4,13 +4,13 @@ import "slices"
 
 // Entry enables one policy.
 type Entry struct {
-	Policy      string         `yaml:"policy" doc:"name of a library policy, or of a package policies.<name> in the organisation's own Rego"`
+	Policy      string         `yaml:"policy" doc:"name of a library policy, or the <name> of an own package policies.<name>"`
 	Mode        Mode           `yaml:"mode" doc:"effect of a violation: enforce, warn or shadow; empty means enforce"`
-	Teams       []string       `yaml:"teams" doc:"apply only to callers of these teams; empty means all"`
-	ExceptTeams []string       `yaml:"except_teams" doc:"exempt callers of these teams"`
-	Roles       []string       `yaml:"roles" doc:"apply only to callers with at least one of these roles; empty means all"`
+	Teams       []string       `yaml:"teams" doc:"apply the policy only to callers in these teams; empty means all teams"`
+	ExceptTeams []string       `yaml:"except_teams" doc:"exempt callers in these teams"`
+	Roles       []string       `yaml:"roles" doc:"apply the policy only to callers with at least one of these roles; empty means all callers"`
 	ExceptRoles []string       `yaml:"except_roles" doc:"exempt callers with at least one of these roles"`
-	Ratchet     bool           `yaml:"ratchet" doc:"allow an update, with a warning, if the resource already violates the policy at least as much"`
+	Ratchet     bool           `yaml:"ratchet" doc:"allow an update, with a warning, if the resource already violates the policy to at least the same extent"`
 	Approvable  bool           `yaml:"approvable" doc:"allow operators to approve individual calls that the policy refuses; see docs/approvals.md"`
 	Params      map[string]any `yaml:"params" doc:"parameters of the policy; see docs/policies.md"`
 }

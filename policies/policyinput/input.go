@@ -123,13 +123,13 @@ func (in *Input) Document() (*Document, error) {
 	}
 	verb := row.EffectiveVerb(in.Request.Body)
 	if verb == "" {
-		return nil, fmt.Errorf("%w: %s has no known action", ErrInput, in.Request.Operation)
+		return nil, fmt.Errorf("%w: action of %s is unknown", ErrInput, in.Request.Operation)
 	}
 	if _, isObject := in.Resource.After.(map[string]any); verb.HasResultState() && !isObject {
-		return nil, fmt.Errorf("%w: %s has no resulting state", ErrInput, in.Request.Operation)
+		return nil, fmt.Errorf("%w: resulting state of %s is missing", ErrInput, in.Request.Operation)
 	}
 	if in.Time.IsZero() {
-		return nil, fmt.Errorf("%w: time is zero", ErrInput)
+		return nil, fmt.Errorf("%w: time is not set", ErrInput)
 	}
 	return &Document{in: in, kind: row.Kind, verb: verb}, nil
 }

@@ -28,7 +28,7 @@ func ParseRecorded(doc map[string]any, masked []string) (*Recorded, error) {
 	}
 	if v, _ := given.(json.Number); v.String() != strconv.Itoa(version) {
 		text, _ := json.Marshal(given) // it was decoded from JSON
-		return nil, fmt.Errorf("%w: version %s is not supported, want the number %d", ErrInput, text, version)
+		return nil, fmt.Errorf("%w: version must be the number %d, got %s", ErrInput, version, text)
 	}
 	r := &reader{}
 	for _, p := range masked {
@@ -66,7 +66,7 @@ type reader struct {
 func (r *reader) hide(pointer string) {
 	path, err := SplitPointer(pointer)
 	if err != nil && pointer != "" {
-		r.err = fmt.Errorf("%w: %s is not a pointer to a hidden value", ErrInput, pointer)
+		r.err = fmt.Errorf("%w: pointer %q to a masked value is malformed", ErrInput, pointer)
 		return
 	}
 	r.hidden = append(r.hidden, path)
@@ -97,7 +97,7 @@ func (r *reader) members(s *shape, of any, at string, given object) {
 func typed[T any](r *reader, at string, given any) T {
 	t, ok := given.(T)
 	if !ok && given != nil {
-		r.fault(at, fmt.Sprintf("is %T, want %T", given, t))
+		r.fault(at, fmt.Sprintf("must be %T, got %T", t, given))
 	}
 	return t
 }

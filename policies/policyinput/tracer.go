@@ -11,13 +11,13 @@ import (
 // AccessTracer traces an evaluation and records which hidden values its queries read.
 type AccessTracer struct {
 	hidden hiddenPaths
-	looks  map[*ast.Expr][]int // hidden values that an expression reads, if seen before
+	refs   map[*ast.Expr][]int // hidden values that an expression reads, if seen before
 	now    map[int]bool        // read since Begin
 }
 
 // NewAccessTracer returns an AccessTracer for the hidden values of a recorded input.
 func NewAccessTracer(r *Recorded) *AccessTracer {
-	w := &AccessTracer{looks: map[*ast.Expr][]int{}}
+	w := &AccessTracer{refs: map[*ast.Expr][]int{}}
 	for _, pointer := range r.Hidden {
 		path, _ := SplitPointer(pointer) // ParseRecorded has validated it; "" hides everything
 		w.hidden = append(w.hidden, path)
@@ -37,19 +37,19 @@ func (w *AccessTracer) TraceEvent(e topdown.Event) {
 	if !ok || e.Op != topdown.EvalOp {
 		return
 	}
-	looks, known := w.looks[expr]
+	refs, known := w.refs[expr]
 	if !known {
-		looks = w.looksOf(expr)
-		w.looks[expr] = looks
+		refs = w.hiddenRefs(expr)
+		w.refs[expr] = refs
 	}
-	for _, i := range looks {
+	for _, i := range refs {
 		w.now[i] = true
 	}
 }
 
-// looksOf returns the hidden values referenced by an expression. It skips the bodies of comprehensions and of every: they are
+// hiddenRefs returns the hidden values referenced by an expression. It skips the bodies of comprehensions and of every: they are
 // evaluated expression by expression and therefore traced themselves.
-func (w *AccessTracer) looksOf(expr *ast.Expr) []int {
+func (w *AccessTracer) hiddenRefs(expr *ast.Expr) []int {
 	var out []int
 	references(expr, false, func(terms []*ast.Term) { out = append(out, w.hidden.touched(refPath(terms))...) })
 	return out

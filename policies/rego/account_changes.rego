@@ -1,15 +1,16 @@
 # METADATA
 # title: Account changes
 # description: >-
-#   Restricts who may change what belongs to the whole platform account and affects everybody who
-#   uses it: its SSH keys and its delegations. Templates, network volumes and registries have an
-#   owner, and isolation restricts who may change them. Reads are not restricted. The policy is
-#   always enabled; list it with your own roles to change it, or with mode shadow to disable it. To
-#   use an SSH key in your own pod, set PUBLIC_KEY in the pod's env.
+#   Restricts who may change the SSH keys and delegations of the platform account, which affect
+#   everyone who uses the account. Templates, network volumes and registries have an owner, and
+#   isolation restricts who may change them. Reads are not restricted. The policy is always enabled;
+#   list it with your own roles to change it, or with mode shadow to disable it. To use an SSH key
+#   in your own pod, set PUBLIC_KEY in the pod's env.
 # custom:
 #   params:
 #     roles:
-#       description: Roles that may make these changes; a caller needs one of them. Default - admin.
+#       description: >-
+#         Roles that may make these changes. A caller needs one of the roles. Default - admin.
 #       type: array
 #       items: {type: string, format: role}
 #   example:

@@ -1,6 +1,6 @@
 # METADATA
 # title: Clusters
-# description: Limits clusters - their types, their pods, and their total number of GPUs.
+# description: Limits the types of clusters, and the number of pods and GPUs in a cluster.
 # custom:
 #   params:
 #     allow:

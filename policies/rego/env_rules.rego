@@ -145,7 +145,7 @@ assignment("") := "the placeholder may refer to a secret that is not assigned to
 
 # named: a reference in the name of a variable, even to an assigned secret. Names are shown where
 # values are hidden.
-named := {{"message": "the name of a variable refers to a secret: only its value may", "pointer": at(name)} |
+named := {{"message": "the name of a variable must not refer to a secret", "pointer": at(name)} |
 	input.request.settles
 	some name, _ in env
 	regex.match(`(?i)\{\{[^{}]*secret`, name)

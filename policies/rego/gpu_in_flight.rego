@@ -1,11 +1,11 @@
 # METADATA
 # title: GPUs in flight
 # description: >-
-#   Limits the number of GPUs that a team or the organisation has at once - those recorded in the
-#   ledger plus those added by the call, with serverless workers at their maximum. If the ledger is
-#   unavailable, the call is refused. Entries in mode enforce without roles and exceptions are also
-#   budgets (docs/spend.md), which hold for concurrent calls; limits of 0 are only enforced by the
-#   policy.
+#   Limits the number of GPUs that a team or the organisation uses at once - the GPUs recorded in
+#   the ledger plus the GPUs added by the call, with serverless workers at their maximum. If the
+#   ledger is unavailable, the call is refused. Entries in mode enforce without roles and exceptions
+#   also act as budgets (docs/spend.md), which apply to concurrent calls. Only the policy enforces
+#   limits of 0.
 # custom:
 #   params:
 #     max_per_team:

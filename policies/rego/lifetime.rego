@@ -2,12 +2,13 @@
 # title: Lifetime
 # description: >-
 #   Refuses to start, restart or update a pod older than the limit, so that it ends and is created
-#   again under the current rules. It also limits the times a sandbox may request; if a request
-#   omits them, the platform's defaults count - 3600 seconds, and 600 seconds without activity.
+#   again under the current rules. It also limits the times a sandbox may request. If a request
+#   omits them, the platform's defaults apply - a lifetime of 3600 seconds, and 600 seconds without
+#   activity.
 # custom:
 #   params:
 #     max_hours:
-#       description: Hours after its creation until which a pod may be started or changed.
+#       description: Maximum age in hours at which a pod can still be started or changed.
 #       type: number
 #       exclusiveMinimum: 0
 #     max_sandbox_seconds:
@@ -15,7 +16,7 @@
 #       type: integer
 #       minimum: 1
 #     max_sandbox_idle_seconds:
-#       description: Maximum time in seconds after which an inactive sandbox ends.
+#       description: Maximum idle timeout of a sandbox in seconds.
 #       type: integer
 #       minimum: 1
 #   any_of: [max_hours, max_sandbox_seconds, max_sandbox_idle_seconds]

@@ -1,6 +1,6 @@
 # METADATA
 # title: Naming
-# description: Requires the names of resources to match a pattern. It only applies to the listed kinds.
+# description: Requires the names of resources of the listed kinds to match a pattern.
 # custom:
 #   params:
 #     pattern:

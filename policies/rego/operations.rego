@@ -6,7 +6,7 @@
 # custom:
 #   params:
 #     allow:
-#       description: The only allowed operations, e.g. createPod. Default - all.
+#       description: Operations to allow, e.g. createPod. All others are refused. Default - all.
 #       type: array
 #       items: {type: string, format: operation}
 #     deny:

@@ -10,7 +10,7 @@
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #     deny:
-#       description: Ports that must not be exposed, in the same form.
+#       description: Ports that must not be exposed, in the same form as in allow.
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #       default: []

@@ -1,9 +1,9 @@
 # METADATA
 # title: Price ceiling
 # description: >-
-#   Limits the price of a resource per hour, which is the highest price over all placements the call
-#   allows, including disks, and the price of a GPU-hour without disks. A call whose price is
-#   unknown or outdated is refused.
+#   Limits the hourly price of a resource, and the price of a GPU-hour without disks. The price of a
+#   resource includes its disks and is the highest price over all placements that the call allows. A
+#   call whose price is unknown or outdated is refused.
 # custom:
 #   params:
 #     max_usd_per_hour:

@@ -6,7 +6,7 @@
 # custom:
 #   params:
 #     allow_stopping:
-#       description: Keep allowing to stop, delete and cancel.
+#       description: Allow calls that stop, delete or cancel.
 #       type: boolean
 #       default: false
 #     reason:

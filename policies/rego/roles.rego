@@ -13,10 +13,10 @@
 #   params:
 #     grants:
 #       description: >-
-#         What each role may do, as kind:verb, with * for all. Kinds - pod, cluster, endpoint,
+#         Grants of each role as kind:verb, where * means all. Kinds - pod, cluster, endpoint,
 #         template, network_volume, registry, secret, sandbox, delegation, account, catalog,
 #         billing, job, gateway. Verbs - read, logs, create, update, delete, start, stop, restart,
-#         run, cancel, exec. Replaces the defaults.
+#         run, cancel, exec. The grants replace the defaults.
 #       type: object
 #       propertyNames: {format: role}
 #       additionalProperties:
@@ -37,12 +37,12 @@ violations(params) := {{"message": message, "pointer": ""} |
 granted(params) if {
 	some role in input.caller.roles
 	some grant in grants(params)[role]
-	some wanted in wanteds
+	some wanted in matching_grants
 	grant == wanted
 }
 
-# wanteds: the grants that would allow the call.
-wanteds := {
+# matching_grants: the grants that would allow the call.
+matching_grants := {
 	"*:*",
 	sprintf("%s:*", [input.resource.kind]),
 	sprintf("*:%s", [input.request.verb]),

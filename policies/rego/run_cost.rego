@@ -1,10 +1,10 @@
 # METADATA
 # title: Run interface - cost per run
 # description: >-
-#   Limits the highest cost of a run of a public model. Prices are those in this entry, otherwise
-#   those declared by the organisation (prices.runs), otherwise those published by the platform. A
-#   model without a known price is refused. Runs on the account's own endpoints are billed by their
-#   workers; list these endpoints in endpoints, or declare their prices.
+#   Limits the highest cost of a run of a public model. The price is taken from this entry,
+#   otherwise from the organisation's prices.runs, otherwise from the platform's published prices. A
+#   model without a known price is refused. Runs on the account's own endpoints are billed through
+#   their workers; list these endpoints in endpoints, or declare their prices.
 # custom:
 #   params:
 #     max_usd_per_run:
@@ -46,7 +46,7 @@ import data.tollgate.value
 
 violations(params) := {{"message": message, "pointer": pointer} |
 	input.request.verb == "run"
-	not judged_before
+	not evaluated_before
 	not target in params.endpoints
 	some [message, pointer] in faults(params)
 }
@@ -55,8 +55,8 @@ faults(params) := single(params) if not batches
 
 faults(params) := batched(params) if batches
 
-# judged_before: calls about requests that were evaluated when they were added.
-judged_before if input.request.operation in {"updateBatch", "finalizeBatch"}
+# evaluated_before: calls about requests that were evaluated when they were added.
+evaluated_before if input.request.operation in {"updateBatch", "finalizeBatch"}
 
 batches if input.request.operation in {"createBatch", "addBatchRequests"}
 
@@ -77,7 +77,7 @@ batch_usd(params, request) := batch_cost(params.prices[target], request)
 
 batch_usd(params, _) := agreed(params)
 
-# agreed: the highest cost of a run by its declared or published price; for a batch, that of the
+# agreed: the highest cost of a run by its declared or published price; for a batch, the cost of the
 # most expensive request.
 agreed(params) := input.cost.usd_per_run if {
 	not params.prices[target]

@@ -10,7 +10,9 @@
 #       type: array
 #       items: {type: string, minLength: 1}
 #     models:
-#       description: Models that chat and completion calls may name, and jobs in their input. Default - any.
+#       description: >-
+#         Models that may be named in chat and completion calls and in the input of jobs. Default -
+#         any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_webhooks:

@@ -37,7 +37,7 @@ func (v *verdict) refused() bool { return v.failed != "" || len(v.deny) > 0 }
 type reason struct{ policy, message, pointer string }
 
 // errOther is wrapped by errors about events that are not decisions of a gateway.
-var errOther = errors.New("not a decision of a gateway")
+var errOther = errors.New("not a decision made by a gateway")
 
 // each calls visit for the events of a log: one JSON object per line, or one array, plain or gzipped.
 func each(r io.Reader, visit func(at string, raw []byte) error) error {
@@ -97,7 +97,7 @@ func parse(raw []byte) (*event, error) {
 	e.org, _ = custom["org"].(string)
 	doc, ok := m["input"].(map[string]any)
 	if !ok {
-		return e, fmt.Errorf("%w: no input", errOther)
+		return e, fmt.Errorf("%w: input is missing", errOther)
 	}
 	masked, err := hiddenBelowInput(m)
 	if err != nil {
@@ -117,7 +117,7 @@ func decoded(raw []byte) (m map[string]any, err error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not one JSON object")
+		return nil, errors.New("not a single JSON object")
 	}
 	return m, nil
 }
@@ -130,7 +130,7 @@ func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	}
 	input, ok := m["input"].(map[string]any)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: no input", errOther)
+		return nil, nil, fmt.Errorf("%w: input is missing", errOther)
 	}
 	masked, err = hiddenBelowInput(m)
 	return input, masked, err
@@ -157,7 +157,7 @@ func (e *event) verdict(m map[string]any) error {
 	}
 	result, ok := m["result"].(map[string]any)
 	if !ok {
-		return fmt.Errorf("%w: no result", errOther)
+		return fmt.Errorf("%w: result is missing", errOther)
 	}
 	for _, l := range []struct {
 		name string
@@ -165,7 +165,7 @@ func (e *event) verdict(m map[string]any) error {
 	}{{"deny", &e.old.deny}, {"warn", &e.old.warn}, {"shadow", &e.old.shadow}} {
 		items, _ := result[l.name].([]any)
 		if len(items) == 0 && result[l.name] != nil {
-			return fmt.Errorf("recorded %s is not a list", l.name)
+			return fmt.Errorf("recorded %s must be a list", l.name)
 		}
 		for _, item := range items {
 			v, _ := item.(map[string]any)
@@ -186,12 +186,12 @@ func hiddenBelowInput(m map[string]any) ([]string, error) {
 	for _, name := range []string{"masked", "erased"} {
 		list, ok := m[name].([]any)
 		if !ok && m[name] != nil {
-			return nil, fmt.Errorf("%s is not a list", name)
+			return nil, fmt.Errorf("%s must be a list", name)
 		}
 		for _, item := range list {
 			p, ok := item.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s contains %v, want a pointer", name, item)
+				return nil, fmt.Errorf("%s contains %v, which is not a pointer", name, item)
 			}
 			if rest, ok := strings.CutPrefix(p, "/input"); ok && (rest == "" || rest[0] == '/') {
 				out = append(out, rest)

@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // ErrSeveralOrgs means that As is set and the log contains calls of several organisations, so that Org is required.
-var ErrSeveralOrgs = errors.New("the log contains calls of several organisations: select one")
+var ErrSeveralOrgs = errors.New("the log contains calls of several organisations: select an organisation")
 
 // maxFaults is the number of damaged events that are reported individually.
 const maxFaults = 5
@@ -129,7 +129,7 @@ func (p *player) decide(ctx context.Context, org string, e *event) (outcome, err
 			return outcome{missing: []string{"the body as changed by policies:  " + err.Error()}}, nil //nolint:nilerr // as above
 		}
 	}
-	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies still change the body after %d rounds", maxRounds)}}, nil
+	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies were still changing the body after %d rounds", maxRounds)}}, nil
 }
 
 // changed returns the call with its body changed and its resulting state recomputed. Its price is then unknown.

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUnfit is wrapped in the error of [Store.Check] if a server is reachable but unsuitable for storing counts.
-var ErrUnfit = errors.New("redis is unsuitable for storing counts")
+var ErrUnfit = errors.New("Redis cannot be used to store counts")
 
 // Check verifies that each server is suitable for storing counts: its version is 6.2 or later, and it does not evict keys, which would
 // lose counts without a trace. A server that does not report this (the embedded one) passes.
@@ -59,11 +59,11 @@ func checkInfo(info string) error {
 		a, errA := strconv.Atoi(major)
 		b, errB := strconv.Atoi(minor)
 		if errA == nil && errB == nil && (a < 6 || a == 6 && b < 2) {
-			return fmt.Errorf("version %s is older than 6.2", v)
+			return fmt.Errorf("version must be at least 6.2, got %s", v)
 		}
 	}
 	if p := field(info, "maxmemory_policy"); p != "" && p != "noeviction" && field(info, "maxmemory") != "0" {
-		return fmt.Errorf("maxmemory-policy is %s, must be noeviction", p)
+		return fmt.Errorf("maxmemory-policy must be noeviction, got %s", p)
 	}
 	return nil
 }

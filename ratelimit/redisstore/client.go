@@ -81,7 +81,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query[name][len(query[name])-1]
 		if strings.HasPrefix(name, "tls_") && o.TLSConfig == nil {
-			return fmt.Errorf("%s needs TLS: the scheme must begin with rediss", name)
+			return fmt.Errorf("%s requires TLS: use a scheme that begins with rediss", name)
 		}
 		switch name {
 		case "pool_size":
@@ -92,7 +92,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 		case "db":
 			var err error
 			if o.DB, err = strconv.Atoi(value); err != nil || o.DB < 0 || !strings.HasPrefix(o.Addrs[0], "/") {
-				return fmt.Errorf("db must be a number and is only for unix://: other URLs have the database in their path, got %q", value)
+				return fmt.Errorf("db must be a number and requires unix:// (other URLs name the database in their path), got %q", value)
 			}
 		case "sentinel_username":
 			o.SentinelUsername = value
@@ -188,11 +188,11 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	case "redis+cluster", "rediss+cluster":
 		o.IsClusterMode = true
 		if path != "" {
-			return fmt.Errorf("a cluster does not support databases: got %q", path)
+			return fmt.Errorf("a cluster does not support databases, got %q", path)
 		}
 	case "redis+sentinel", "rediss+sentinel":
 		if path == "" {
-			return errors.New("the path must be the name of the master")
+			return errors.New("the path must name the Sentinel master")
 		}
 		o.MasterName = path
 	default:
@@ -200,7 +200,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 			u.Scheme)
 	}
 	if len(hosts) > 1 && o.MasterName == "" && !o.IsClusterMode {
-		return errors.New("several addresses require the scheme redis+cluster or redis+sentinel")
+		return errors.New("multiple addresses require the scheme redis+cluster or redis+sentinel")
 	}
 	port := "6379"
 	if o.MasterName != "" {
@@ -208,7 +208,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	}
 	for _, host := range hosts {
 		if host == "" {
-			return errors.New("empty address")
+			return errors.New("address is empty")
 		}
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), port)
@@ -290,7 +290,7 @@ func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 		return netip.Addr{}, err
 	}
 	if strings.HasPrefix(o.Addrs[0], "/") {
-		return netip.Addr{}, errors.New("a unix socket has no address")
+		return netip.Addr{}, errors.New("a Unix socket does not have a network address")
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "udp", o.Addrs[0])
 	if err != nil {

@@ -206,7 +206,7 @@ func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 		}
 	}
 	if len(e.numbers) != want {
-		return 0, fmt.Errorf("%w: %d numbers, want %d", errReply, len(e.numbers), want)
+		return 0, fmt.Errorf("%w: must contain %[3]d numbers, got %[2]d", errReply, len(e.numbers), want)
 	}
 	p := headWords
 	for i := range ops {
@@ -372,7 +372,7 @@ func decodeWords(text string, n int) ([]int64, error) {
 		return nil, fmt.Errorf("value is not a list of integers: %w", err)
 	}
 	if len(words) != n {
-		return nil, fmt.Errorf("value has %d numbers, want %d", len(words), n)
+		return nil, fmt.Errorf("value must contain %[2]d numbers, got %[1]d", len(words), n)
 	}
 	return words, nil
 }

@@ -72,13 +72,13 @@ var _ ratelimit.Store = (*Store)(nil)
 // deadlines, and adds a hook to the client that detects new connections.
 func New(client Client, config Config) (*Store, error) {
 	if client == nil {
-		return nil, errors.New("redisstore: no client")
+		return nil, errors.New("redisstore: the client is required")
 	}
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
 	if !obeysDeadlines(client) {
-		return nil, errors.New("redisstore: the client ignores deadlines: set ContextTimeoutEnabled")
+		return nil, errors.New("redisstore: the client must set ContextTimeoutEnabled to honour deadlines")
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{

@@ -88,7 +88,7 @@ func TestTLSFiles(t *testing.T) {
 		parameters   []string
 		want         string
 	}{
-		{"no TLS", "redis", []string{"tls_ca", files.CA}, "tls_ca needs TLS"},
+		{"no TLS", "redis", []string{"tls_ca", files.CA}, "tls_ca requires TLS"},
 		{"half a pair", "rediss", []string{"tls_cert", files.ClientCert}, "tls_cert and tls_key must be set together"},
 		{"no file", "rediss", []string{"tls_ca", empty + ".gone"}, "tls_ca: open"},
 		{"nothing in it", "rediss", []string{"tls_ca", empty}, "contains no certificate"},

@@ -124,7 +124,7 @@ func TestChartRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"loopback":          {config("listen: 127.0.0.1:8080" + admin), "listen is 127.0.0.1:8080 in config: nothing reaches a pod on loopback"},
+		"loopback":          {config("listen: 127.0.0.1:8080" + admin), "listen is 127.0.0.1:8080 in config: a pod is not reachable on loopback"},
 		"no listen":         {config("platform: {}" + admin), "listen is 127.0.0.1:8080 in config"},
 		"another loopback":  {config("listen: 127.9.9.9:8080" + admin), "listen is 127.9.9.9:8080"},
 		"localhost":         {config("listen: LocalHost:8080" + admin), "listen is LocalHost:8080"},
@@ -133,14 +133,14 @@ func TestChartRefuses(t *testing.T) {
 		"admin by itself":   {config("listen: 0.0.0.0:8080\n"), "admin.listen is 127.0.0.1:8081"},
 		"admin":             {config("listen: 0.0.0.0:8080\nadmin: {listen: \"localhost:8081\"}\n"), "admin.listen is localhost:8081"},
 		"Envoy":             {config("listen: 0.0.0.0:8080\nenvoy: {listen: \"127.0.0.1:8082\"}" + admin), "envoy.listen is 127.0.0.1:8082"},
-		"no port":           {config("listen: gateway" + admin), "listen has no port in config: gateway"},
-		"no YAML":           {config("listen: [" + admin), "config is no YAML"},
+		"no port":           {config("listen: gateway" + admin), "listen must contain a port in config, got gateway"},
+		"no YAML":           {config("listen: [" + admin), "config is not valid YAML"},
 		"a file twice":      {[]string{"--set-json", `files={"tollgate.yaml": "listen: 0.0.0.0:1"}`}, "tollgate.yaml"},
 		"a path for a file": {[]string{"--set-json", `files={"../x": ""}`}, "../x"},
 		"two sources":       {[]string{"--set", "mounts.tls.secret=a,mounts.tls.configMap=b"}, "mounts"},
 		"no bootstrap":      {append(config("listen: 0.0.0.0:8080\nenvoy: {listen: \"0.0.0.0:8082\", xds: {groups: [{id: a, listen: \"0.0.0.0:1\"}]}}"+admin), "--set", "envoy.enabled=true"), "envoy.bootstrap is required"},
 		"no Envoys":         {[]string{"--set", "envoy.enabled=true,envoy.bootstrap=x"}, "envoy.listen is required in config"},
-		"no group":          {append(config("listen: 0.0.0.0:8080\nenvoy: {listen: \"0.0.0.0:8082\"}"+admin), "--set", "envoy.enabled=true,envoy.bootstrap=x"), "none of envoy.xds.groups"},
+		"no group":          {append(config("listen: 0.0.0.0:8080\nenvoy: {listen: \"0.0.0.0:8082\"}"+admin), "--set", "envoy.enabled=true,envoy.bootstrap=x"), "must be one of envoy.xds.groups"},
 		"no parents":        {[]string{"--set", "httpRoute.enabled=true"}, "httpRoute.parentRefs is required"},
 		"no host":           {[]string{"--set", "ingress.enabled=true"}, "ingress.host is required"},
 	} {

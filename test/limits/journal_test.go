@@ -153,7 +153,7 @@ func (s *spenders) reported(t *testing.T, returned int) {
 		t.Errorf("loss = %+v, want %d resources with their owner back, and a rebuild after the loss", l, returned)
 	}
 	for g, p := range s.processes {
-		for _, text := range []string{"cannot rebuild a lost ledger", "lost during the rebuild"} {
+		for _, text := range []string{"cannot rebuild a lost ledger", "lost its data during the rebuild"} {
 			if strings.Contains(p.log.String(), text) {
 				t.Errorf("gateway %d logs %q:\n%s", g, text, p.log)
 			}

@@ -44,7 +44,7 @@ func TestAnEmptyListTakesNothingAway(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &event); err != nil || event.Type != "platform.list_short" || event.Data.Listed != 0 || event.Data.Missing != 1 {
 				t.Errorf("told of %s (%v), want a short list", body, err)
 			}
-			if !strings.Contains(d.logs.String(), "the platform's list omits most known resources") || !strings.Contains(d.page(t, "/metrics"), `tollgate_ledger_missing{org="acme"} 1`) {
+			if !strings.Contains(d.logs.String(), "platform's list omits most known resources") || !strings.Contains(d.page(t, "/metrics"), `tollgate_ledger_missing{org="acme"} 1`) {
 				t.Error("neither the log nor the metrics tell of it")
 			}
 			d.platform.ClearFaults()

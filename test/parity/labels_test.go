@@ -107,13 +107,13 @@ func TestLabelsThatCannotBeSet(t *testing.T) {
 		}{
 			{"required", "key_research", nil, "X-Tollgate-Labels.project: is required"},
 			{"another value", "key_research", []string{"project=audio"}, "X-Tollgate-Labels.project: must be one of llm, vision"},
-			{"of another key", "key_tiny", []string{"project=llm, cost_center=1"}, "X-Tollgate-Labels.cost_center: this key must not set this label, only project"},
-			{"unknown", "key_research", []string{"project=llm,stage=test"}, "X-Tollgate-Labels.stage: this key must not set this label, only project, cost_center"},
+			{"of another key", "key_tiny", []string{"project=llm, cost_center=1"}, "X-Tollgate-Labels.cost_center: this key is not allowed to set this label, only project"},
+			{"unknown", "key_research", []string{"project=llm,stage=test"}, "X-Tollgate-Labels.stage: this key is not allowed to set this label, only project, cost_center"},
 			{"twice", "key_research", []string{"project=llm", "project=vision"}, "X-Tollgate-Labels.project: must not be set twice"},
 			{"no pairs", "key_research", []string{"project=llm, =HYPERLINK(1)"}, "X-Tollgate-Labels[1]: must be name=value"},
-			{"a formula", "key_research", []string{"project=llm, cost_center==1+1"}, "X-Tollgate-Labels.cost_center: must be up to 63"},
+			{"a formula", "key_research", []string{"project=llm, cost_center==1+1"}, "X-Tollgate-Labels.cost_center: must be at most 63"},
 			{"huge", "key_research", []string{"project=llm, cost_center=" + strings.Repeat("1", 2000)}, "X-Tollgate-Labels: must not be longer than 1024 bytes"},
-			{"an organisation without labels", "key_globex", []string{"project=llm"}, "X-Tollgate-Labels.project: this key must not set this label, nor any other"},
+			{"an organisation without labels", "key_globex", []string{"project=llm"}, "X-Tollgate-Labels.project: this key is not allowed to set this label or any other label"},
 		} {
 			var header []string
 			for _, h := range tt.header {

@@ -40,7 +40,7 @@ func TestV1PodRefusals(t *testing.T) {
 			status int
 			text   string
 		}{
-			"vcpuCount":    {`{"imageName":"i","computeType":"CPU","vcpuCount":4096}`, 400, "vcpuCount: no CPU flavour has 4096 vCPUs"},
+			"vcpuCount":    {`{"imageName":"i","computeType":"CPU","vcpuCount":4096}`, 400, "vcpuCount: no CPU flavour is available with 4096 vCPUs"},
 			"CUDA as text": {`{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"allowedCudaVersions":"12.4"}`, 400, "allowedCudaVersions: expected array of strings"},
 			"made too large": {
 				`{"templateId":"` + id + `","gpuTypeIds":["NVIDIA L4"],"volumeInGb":0,"env":{"E":"` + large + `"}}`, 413,

@@ -44,8 +44,8 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	})
 	quirks := legacy.Quirks{
 		Interface: "GraphQL", GPUsField: "gpuIds", DefaultIdle: 10,
-		RaisedSize: "raised to the minimum of 10", NoVolume: "serverless templates have no volume",
-		NoCPUVolume:      "CPU pods have no persistent volume",
+		RaisedSize: "raised to the minimum of 10", NoVolume: "ignored because serverless templates do not have a volume",
+		NoCPUVolume:      "ignored because CPU pods do not have a persistent volume",
 		DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
 	}
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header(), naming: names}, err
@@ -149,7 +149,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	x.WarnUnavailable(op.Unavailable)
 	out = a.answer(ctx, op, x)
-	out.Operations = a.asked(op.RequestedRoots)
+	out.Operations = a.fieldNames(op.RequestedRoots)
 	return out
 }
 

@@ -30,7 +30,7 @@ type billed struct{ granularity string }
 func (b billed) bucket(x *exchange) string {
 	switch b.granularity {
 	case "MINUTELY":
-		x.WarnLost("granularity", "v2 has no billing below one hour")
+		x.WarnLost("granularity", "v2 does not support intervals below one hour")
 		return "hour"
 	case "HOURLY":
 		return "hour"

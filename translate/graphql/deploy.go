@@ -27,7 +27,7 @@ func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		if a.text("computeType") == "CPU" || a.text("gpuTypeId") == "" && len(a.texts("gpuTypeIdList")) == 0 {
 			return deployCPUPod(ctx, x, in)
 		}
-		x.WarnLost("instanceIds", "ignored, the pod has GPUs")
+		x.WarnLost("instanceIds", "ignored because the pod has GPUs")
 	}
 	want, err := x.podCreate(ctx, a)
 	if err != nil {
@@ -74,7 +74,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	if a.text("cloudType") == community {
-		x.WarnLost("cloudType", "CPU pods are placed in SECURE only")
+		x.WarnLost("cloudType", "CPU pods can only be placed in SECURE")
 	}
 	want.CPU, want.Clouds = true, []string{secure}
 	if ids := translate.Unique(append([]string{a.text("instanceId")}, a.texts("instanceIds")...)); len(ids) > 0 {
@@ -85,7 +85,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
 			}
 			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
-				x.WarnLost("instanceIds", id+" skipped, the first instance has another number of vCPUs")
+				x.WarnLost("instanceIds", "skipped "+id+", which has another number of vCPUs than the first instance")
 				continue
 			}
 			want.Types = append(want.Types, name)
@@ -100,7 +100,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	p, err := x.createPod(ctx, in, want)
 	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
 		// The official SDK sends a default template name with every CPU pod, even if the template does not exist.
-		x.Warn("templateId", "unknown template ignored")
+		x.Warn("templateId", "ignored because the template is unknown")
 		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
 		return x.createPod(ctx, in, want)
 	}
@@ -232,8 +232,8 @@ func portList(a args) []string {
 	return ports
 }
 
-// placement reads where the pod may be placed: the given data centres or those of a country, restricted to those that
-// meet the requested compliance.
+// placement reads where the pod may be placed: the given data centres or the data centres of a country, restricted to data
+// centres that meet the requested compliance.
 func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) error {
 	p.DataCenters = translate.Unique(append(translate.SplitList(a.text("dataCenterId")), a.texts("dataCenterIds")...))
 	if len(p.DataCenters) == 0 && a.text("countryCode") != "" {
@@ -294,7 +294,7 @@ func cudaOf(a args) (legacy.CUDA, error) {
 	versions := a.texts("allowedCudaVersions")
 	if one := a.text("cudaVersion"); one != "" {
 		if len(versions) > 0 && !slices.Contains(versions, one) {
-			return legacy.CUDA{}, badInput("cudaVersion is not among allowedCudaVersions")
+			return legacy.CUDA{}, badInput("cudaVersion must be one of allowedCudaVersions")
 		}
 		versions = []string{one}
 	}

@@ -66,7 +66,7 @@ func (x *exchange) user() string { return translate.UserID(x.in.Account) }
 
 func (x *exchange) config() *Config { return &x.api.cfg }
 
-// isStatus reports whether err stands for a v2 response with the given status.
+// isStatus reports whether err represents a v2 response with the given status.
 func isStatus(err error, status int) bool {
 	return err != nil && asFault(err).status == status
 }

@@ -10,11 +10,11 @@ import (
 
 // Names used in reports in place of a caller's text.
 const (
-	// fieldInvalid stands for a request whose root fields cannot be determined.
+	// fieldInvalid is recorded for a request whose root fields cannot be determined.
 	fieldInvalid = "invalid"
-	// fieldUnknown stands for a root field that this interface has never had.
+	// fieldUnknown is recorded for a root field that this API has never had.
 	fieldUnknown = "unknown"
-	// fieldIntrospection stands for __schema, __type and __typename.
+	// fieldIntrospection is recorded for __schema, __type and __typename.
 	fieldIntrospection = "introspection"
 )
 
@@ -29,11 +29,11 @@ func (a *API) Fields(in *translate.Incoming) []string {
 		return []string{fieldInvalid}
 	}
 	roots, _ := a.engine.Roots(r)
-	return a.asked(roots)
+	return a.fieldNames(roots)
 }
 
-// asked returns the names of root fields as described at Fields.
-func (a *API) asked(roots []engine.RootField) []string {
+// fieldNames returns the names of root fields as described at Fields.
+func (a *API) fieldNames(roots []engine.RootField) []string {
 	var names []string
 	for _, root := range roots {
 		name := a.known(root.Name)

@@ -29,7 +29,7 @@ func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			x.Warn("locations", "unknown location "+token+" ignored")
+			x.Warn("locations", "ignored the unknown location "+token)
 		}
 		out = append(out, found...)
 	}

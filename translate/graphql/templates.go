@@ -240,7 +240,7 @@ func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) 
 func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if a.text("startScript") != "" {
-		x.WarnLost("startScript", "stored and returned, but not run")
+		x.WarnLost("startScript", "stored and returned, but not executed")
 	}
 	id, w := a.text("id"), templateInput(a)
 	if id == "" {

@@ -23,7 +23,7 @@ func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string
 	if missing, _ := MissingTypes(records, "podId", known); len(missing) > 0 {
 		live, err := s.Pods(ctx)
 		if err != nil {
-			s.Warn("gpuTypeId", "cannot read the pods, GPU types of some are unknown")
+			s.Warn("gpuTypeId", "cannot read the pods, so the GPU types of some pods are unknown")
 		}
 		for id, note := range s.PodNotes(ctx, live) { // also stores the types of pods without a note
 			known[id] = note.GPUTypeID
@@ -42,7 +42,7 @@ func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member stri
 	}
 	counted, err := s.Deps().LedgerTypes(ctx, s.Account(), missing, since)
 	if err != nil {
-		s.Warn("gpuTypeId", "cannot read the ledger, GPU types of deleted resources are unknown")
+		s.Warn("gpuTypeId", "cannot read the ledger, so the GPU types of deleted resources are unknown")
 	}
 	maps.Copy(known, counted)
 }

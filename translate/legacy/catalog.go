@@ -109,7 +109,7 @@ func (s *Session) Flavours(
 	case len(given) == 0:
 		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool { return !comesWith(f, w.VCPUs) })
 		if len(fit) == 0 {
-			return nil, nil, invalid(w.VCPUsField, "no CPU flavour has %d vCPUs", w.VCPUs)
+			return nil, nil, invalid(w.VCPUsField, "no CPU flavour is available with %d vCPUs", w.VCPUs)
 		}
 		fit = slices.DeleteFunc(fit, func(f any) bool {
 			return translate.Text(f, "availability") == "NONE" || number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
@@ -121,9 +121,9 @@ func (s *Session) Flavours(
 		record := translate.ByID(records, id)
 		switch {
 		case record == nil:
-			s.Warn(w.Field, id+" is not in the catalog, ignored")
+			s.Warn(w.Field, "ignored "+id+", which is not in the catalog")
 		case !comesWith(record, w.VCPUs):
-			s.Warn(w.Field, id+" is not available with "+translate.Int(w.VCPUs).String()+" vCPUs, ignored")
+			s.Warn(w.Field, "ignored "+id+", which is not available with "+translate.Int(w.VCPUs).String()+" vCPUs")
 		default:
 			chosen = append(chosen, id)
 		}

@@ -17,7 +17,7 @@ func (s *Session) EndpointNote(ctx context.Context, id string) translate.Endpoin
 	return note
 }
 
-// EndpointNotes returns the notes of listed endpoints by id, never nil. It stores a note for each endpoint that has none,
+// EndpointNotes returns the notes of listed endpoints by id, never nil. It stores a note for each endpoint without a note,
 // because billing needs the GPU types of endpoints after their deletion.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
 	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Client, translate.KindEndpoint, IDs(listed))

@@ -63,8 +63,8 @@ func (r *RefusedError) Unwrap() error { return r.Err }
 // TextBroken is the text sent to callers after a failure. It must not change, because clients compare it.
 const TextBroken = "Something went wrong. Please try again later or contact support."
 
-// Broken returns the text sent to callers for a server error. It passes on details of the gateway, but not those of the
-// platform or of an internal error. Clients search for "try again later".
+// Broken returns the text sent to callers for a server error. It includes details from the gateway, but not details
+// from the platform or of an internal error. Clients search for "try again later".
 func Broken(r *translate.Response) string {
 	if r == nil || r.Kind == "" || r.Kind == "internal" || r.Detail() == "" {
 		return TextBroken

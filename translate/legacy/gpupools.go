@@ -82,7 +82,7 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 		if len(chosen.ids) == 0 {
 			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless%s", id, meant)
 		}
-		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", ignored")
+		s.Warn(s.Quirks.GPUsField, "ignored "+id+", which is not available for serverless"+meant)
 	}
 	if len(chosen.ids) == 0 {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
@@ -156,6 +156,6 @@ func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 	if len(ids) == 0 {
 		return pools{}, invalid(s.Quirks.GPUsField, "no GPU type is available for serverless")
 	}
-	s.Warn(s.Quirks.GPUsField, "none given, selected "+strings.Join(ids, ","))
+	s.Warn(s.Quirks.GPUsField, "selected "+strings.Join(ids, ",")+" by default")
 	return pools{ids: ids}, nil
 }

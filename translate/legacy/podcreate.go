@@ -59,14 +59,14 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, erro
 		r := candidate.Request
 		r.FingerprintText, r.StopAt, r.TerminateAt = w.FingerprintText, w.StopAt, w.TerminateAt
 		r.OnLateSuccess = func(ctx context.Context, made *translate.Response) {
-			c.made(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
+			c.complete(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
 		}
 	}
 	out := translate.RunCandidates(ctx, s.Client, candidates)
 	s.Invalidate()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
-			s.Warn(w.TypesField, attempt.Label+" skipped: "+Forbidden(attempt.Detail))
+			s.Warn(w.TypesField, "skipped "+attempt.Label+": "+Forbidden(attempt.Detail))
 		}
 	}
 	if out.Verdict != translate.Placed {
@@ -76,7 +76,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, erro
 	if out.Response.FromEarlierRequest {
 		sent = pod // another candidate may have created the pod
 	}
-	return c.made(ctx, sent, pod), nil
+	return c.complete(ctx, sent, pod), nil
 }
 
 // body returns the body of the create request without the placement.
@@ -274,8 +274,8 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 	return NounTemplate, c.want.Template
 }
 
-// made completes a create after the pod exists. Failures from here on are only warnings.
-func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) CreatedPod {
+// complete completes a create after the pod exists. Failures from here on are only warnings.
+func (c *podCreate) complete(ctx context.Context, sent, pod v2.Pod) CreatedPod {
 	note := newPodNote(sent)
 	note.TemplateID = c.want.Template
 	note.InjectedEnv = c.injected(ctx, pod)

@@ -217,7 +217,7 @@ func (c *podCreate) affords(ch choice) bool {
 	return c.want.MaxPrice <= 0 || ch.record != nil && ch.price()*float64(c.want.Count) <= c.want.MaxPrice+priceTolerance
 }
 
-// offers returns the GPU types of a cloud, and those of them in the allowed countries.
+// offers returns the GPU types of a cloud, and the GPU types that are available in the allowed countries.
 func (c *podCreate) offers(ctx context.Context, cloud string) (all, there []any, err error) {
 	q := translate.GPUQuery{Product: "POD", Count: c.want.Count, Cloud: cloud, CUDAVersions: c.want.CUDA.Versions, MinCUDA: c.want.CUDA.Floor}
 	if len(c.want.Countries) == 0 || c.Quirks.QueryCountriesSeparately {
@@ -269,7 +269,7 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 		}
 		all, _ := c.GPUs(ctx, translate.GPUQuery{})
 		meant := " is not in the catalog" + didYouMean(id, all)
-		c.Warn(c.want.TypesField, id+meant+", ignored")
+		c.Warn(c.want.TypesField, "ignored "+id+", which"+meant)
 		if len(lacking) < maxUnknownTypes {
 			lacking = append(lacking, translate.Clip(id, 64)+meant)
 		}
@@ -320,7 +320,7 @@ func (c *podCreate) locate(ch *choice, record any) bool {
 	if len(named) == 0 {
 		loose := ch.cloud == v2.Community && ch.anywhere && record != nil && translate.Text(record, "availability") != "NONE"
 		if loose {
-			c.Warn(c.Quirks.CountriesField, ch.id+" is placed without a data centre, because the catalog names none")
+			c.Warn(c.Quirks.CountriesField, ch.id+" is placed without a data centre because the catalog does not name one")
 		}
 		return loose
 	}

@@ -61,7 +61,7 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	return v2.PodOf(body), err
 }
 
-// PodNotes returns the notes of listed pods by id, never nil. It stores a note for each pod that has none, because
+// PodNotes returns the notes of listed pods by id, never nil. It stores a note for each pod without a note, because
 // billing needs the GPU types of pods after their deletion.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
 	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))

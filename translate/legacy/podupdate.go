@@ -86,7 +86,7 @@ func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	switch {
 	case volume != "":
 		if size > 0 {
-			s.WarnLost("volumeInGb", "the size of a network volume cannot be changed through a pod, ignored")
+			s.WarnLost("volumeInGb", "ignored because the size of a network volume cannot be changed through a pod")
 		}
 		if path != "" && path != at {
 			b.SetNetworkVolume(volume, path)

@@ -245,7 +245,7 @@ func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *trans
 	case sized && size == 0:
 		if have > 0 {
 			note.NoVolume = true
-			s.WarnLost("volumeInGb", "the template keeps its volume on the platform; pods created through "+s.Quirks.Interface+" have none")
+			s.WarnLost("volumeInGb", "the platform keeps the volume, but pods created through "+s.Quirks.Interface+" do not get a volume")
 		}
 		return nil
 	case sized && (b.Serverless() || now.Serverless() && !b.Has("serverless")):
@@ -281,7 +281,7 @@ func (s *Session) updateVirtual(ctx context.Context, purpose Purpose, endpoint s
 		"isPublic": w.PassThrough.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
-			s.WarnLost(field, "not supported by the template of an endpoint, ignored")
+			s.WarnLost(field, "ignored because the template of an endpoint does not support this field")
 		}
 	}
 	after, err := s.apply(ctx, &p, b.Members, now)
@@ -324,7 +324,7 @@ func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string
 func (s *Session) rollOut(ctx context.Context, t *Template) {
 	followers, err := s.BoundEndpoints(ctx, t.KnownAs)
 	if err != nil {
-		s.Warn("template", "cannot determine the endpoints of the template; they keep their settings")
+		s.Warn("template", "cannot determine the endpoints of the template, which keep their settings")
 	}
 	errs := make([]error, len(followers))
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {

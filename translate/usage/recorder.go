@@ -61,7 +61,7 @@ func NewRecorder(deps Deps) (*Recorder, error) {
 	r := &Recorder{deps: deps, source: rand.Text(), pending: make(map[string]*pending)}
 	var err error
 	r.dropped, err = deps.Meter.Int64Counter("tollgate.legacy.dropped",
-		metric.WithDescription("Calls of legacy APIs that are missing from the migration report."))
+		metric.WithDescription("Calls to legacy APIs that are missing from the migration report."))
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}

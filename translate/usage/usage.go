@@ -74,9 +74,9 @@ type Writer interface {
 
 // Agents for programs without a usable name.
 const (
-	// noAgent stands for a call without a User-Agent.
+	// noAgent is the program name of a call without a User-Agent.
 	noAgent = "none"
-	// OtherAgent stands for a program beyond MaxAgents or with an invalid name.
+	// OtherAgent is the program name of programs beyond MaxAgents and of programs with an invalid name.
 	OtherAgent = "other"
 )
 

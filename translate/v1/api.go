@@ -65,9 +65,9 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, header: cfg.Legacy.Header()}
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true,
-		RaisedSize: "raised to the minimum of 10", NoVolume: "templates of this kind have no volume, ignored",
+		RaisedSize: "raised to the minimum of 10", NoVolume: "ignored because templates of this kind do not have a volume",
 		GPUsField: "gpuTypeIds", PicksDefaultPools: true, StrictComputeType: true,
-		NoCPUVolume:              "CPU pods have no volume, ignored",
+		NoCPUVolume:              "ignored because CPU pods do not have a volume",
 		QueryCountriesSeparately: true,
 		DataCentersField:         "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds",
 	}

@@ -30,7 +30,7 @@ type documents struct {
 func newDocuments(brand string) (*documents, error) {
 	d := &documents{source: bytes.ReplaceAll(description, []byte(brandMark), []byte(brand))}
 	if !json.Valid(d.source) {
-		return nil, fmt.Errorf("the embedded description is not valid JSON with the brand %q", brand)
+		return nil, fmt.Errorf("the embedded API description is not valid JSON after insertion of the brand %q", brand)
 	}
 	return d, nil
 }

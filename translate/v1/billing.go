@@ -166,8 +166,8 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 }
 
 func (r *request) warnDurations() {
-	r.WarnLost("timeBilledMs", "the platform reports amounts only, durations are 0")
-	r.WarnLost("diskSpaceBilledGb", "the platform reports amounts only, sizes are 0")
+	r.WarnLost("timeBilledMs", "always 0 because the platform reports only amounts")
+	r.WarnLost("diskSpaceBilledGb", "always 0 because the platform reports only amounts")
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
@@ -180,7 +180,7 @@ func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.WarnLost("diskSpaceBilledGb", "the platform reports amounts only, sizes are 0")
+	r.WarnLost("diskSpaceBilledGb", "always 0 because the platform reports only amounts")
 	sums := newLedger("")
 	for _, record := range records {
 		sums.add(record, "")

@@ -44,7 +44,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	}
 	r.warnDurations()
 	if grouping == "podId" {
-		r.WarnLost("grouping", "the platform has no billing by worker, grouped by endpoint")
+		r.WarnLost("grouping", "grouped by endpoint because the platform does not bill by worker")
 	}
 	byType := grouping == "gpuTypeId" || grouping == "gpuId"
 	known := map[string]billedEndpoint{}

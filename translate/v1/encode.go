@@ -43,14 +43,14 @@ func (w *objectWriter) object(name string) {
 
 func (w *objectWriter) text(name, s string) {
 	w.name(name)
-	w.keep(translate.AppendText(w.buf, s))
+	w.setBuffer(translate.AppendText(w.buf, s))
 }
 
 // textFrom writes a string that f composes.
 func (w *objectWriter) textFrom(name string, f func(buf []byte) []byte) {
 	w.scratch = f(w.scratch[:0])
 	w.name(name)
-	w.keep(translate.AppendText(w.buf, w.scratch))
+	w.setBuffer(translate.AppendText(w.buf, w.scratch))
 }
 
 // texts writes a list, which is never null.
@@ -61,7 +61,7 @@ func (w *objectWriter) texts(name string, list []string) {
 		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		w.keep(translate.AppendText(w.buf, s))
+		w.setBuffer(translate.AppendText(w.buf, s))
 	}
 	w.buf = append(w.buf, ']')
 }
@@ -73,7 +73,7 @@ func (w *objectWriter) whole(name string, n int64) {
 
 func (w *objectWriter) number(name string, n json.Number) {
 	w.name(name)
-	w.keep(translate.AppendNumber(w.buf, n))
+	w.setBuffer(translate.AppendNumber(w.buf, n))
 }
 
 func (w *objectWriter) flag(name string, b bool) {
@@ -83,16 +83,16 @@ func (w *objectWriter) flag(name string, b bool) {
 
 func (w *objectWriter) value(name string, v any) {
 	w.name(name)
-	w.keep(translate.AppendJSON(w.buf, v))
+	w.setBuffer(translate.AppendJSON(w.buf, v))
 }
 
 // members writes the object v without its hidden members, or an empty object if v is not an object.
 func (w *objectWriter) members(name string, v any, hidden []string) {
 	w.name(name)
-	w.keep(translate.AppendMembers(w.buf, v, hidden, &w.room))
+	w.setBuffer(translate.AppendMembers(w.buf, v, hidden, &w.room))
 }
 
-func (w *objectWriter) keep(buf []byte, err error) {
+func (w *objectWriter) setBuffer(buf []byte, err error) {
 	if err != nil {
 		w.err = cmp.Or(w.err, err)
 		return

@@ -90,11 +90,11 @@ func (r *request) placement(p *legacy.Placement) error {
 	cloud := in.textOr("cloudType", "SECURE")
 	for _, name := range [...]string{"minDownloadMbps", "minUploadMbps", "minDiskBandwidthMBps"} {
 		if in.has(name) {
-			r.WarnLost(name, "no longer supported, ignored")
+			r.WarnLost(name, "ignored because this field is no longer supported")
 		}
 	}
 	if in.flag("supportPublicIp") && cloud == "COMMUNITY" {
-		r.WarnLost("supportPublicIp", "no longer supported on the community cloud, ignored")
+		r.WarnLost("supportPublicIp", "ignored because the community cloud no longer supports this field")
 	}
 	p.Clouds, p.DataCenters, p.Countries = []string{cloud}, r.centres(), translate.Unique(in.texts("countryCodes"))
 	p.SplitDataCenters = in.text("dataCenterPriority") == "custom"

@@ -64,12 +64,12 @@ func TestCreatePodCandidates(t *testing.T) {
 			threeCustom,
 			[]answer{refusedWith(403, "gpu-allow-list: H100 is not allowed"), created("NVIDIA GeForce RTX 4090")},
 			201, "", "H100 80GB HBM3, GeForce RTX 4090",
-			"gpuTypeIds: NVIDIA H100 80GB HBM3 skipped: Forbidden: gpu-allow-list: H100 is not allowed",
+			"gpuTypeIds: skipped NVIDIA H100 80GB HBM3: Forbidden: gpu-allow-list: H100 is not allowed",
 		},
 		"403 for all": {
 			threeCustom,
 			[]answer{refusedWith(403, "a"), refusedWith(403, "b"), refusedWith(403, "c")},
-			403, "Forbidden: c", "H100 80GB HBM3, GeForce RTX 4090, L4", "gpuTypeIds: NVIDIA H100 80GB HBM3 skipped: Forbidden: a",
+			403, "Forbidden: c", "H100 80GB HBM3, GeForce RTX 4090, L4", "gpuTypeIds: skipped NVIDIA H100 80GB HBM3: Forbidden: a",
 		},
 		"422 ends it": {
 			threeCustom,
@@ -99,21 +99,21 @@ func TestCreatePodCandidates(t *testing.T) {
 		"unknown type skipped": {
 			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX","NVIDIA L4"]}`,
 			[]answer{created("NVIDIA L4")},
-			201, "", "L4", "gpuTypeIds: NVIDIA TitanX is not in the catalog, ignored",
+			201, "", "L4", "gpuTypeIds: ignored NVIDIA TitanX, which is not in the catalog",
 		},
 		"all types unknown": {
 			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX"]}`, nil,
-			400, "gpuTypeIds: NVIDIA TitanX is not in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, ignored",
+			400, "gpuTypeIds: NVIDIA TitanX is not in the catalog", "", "gpuTypeIds: ignored NVIDIA TitanX, which is not in the catalog",
 		},
 		"short names": {
 			`{"imageName":"img:1","gpuTypeIds":["L4","NVIDIA L40"]}`, nil,
 			400, "gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, NVIDIA L40 is not in the catalog", "",
-			"gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, ignored",
+			"gpuTypeIds: ignored L4, which is not in the catalog; did you mean NVIDIA L4?",
 		},
 		"a short name beside an id": {
 			`{"imageName":"img:1","gpuTypeIds":["RTX 4090","NVIDIA L4"]}`,
 			[]answer{created("NVIDIA L4")},
-			201, "", "L4", "gpuTypeIds: RTX 4090 is not in the catalog; did you mean NVIDIA GeForce RTX 4090?, ignored",
+			201, "", "L4", "gpuTypeIds: ignored RTX 4090, which is not in the catalog; did you mean NVIDIA GeForce RTX 4090?",
 		},
 		"no types: cheapest first": {
 			`{"imageName":"img:1"}`,
@@ -144,7 +144,7 @@ func TestCreatePodCandidates(t *testing.T) {
 		"cpu flavour too small": {
 			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":32}`,
 			[]answer{created("x")},
-			201, "", "cpu5c", "cpuFlavorIds: cpu3c is not available with 32 vCPUs, ignored",
+			201, "", "cpu5c", "cpuFlavorIds: ignored cpu3c, which is not available with 32 vCPUs",
 		},
 		"cpu without flavours": {
 			`{"imageName":"img:1","computeType":"CPU"}`,

@@ -101,8 +101,8 @@ func (r *request) templateIncludes(ctx context.Context) templateIncludes {
 // platform's name.
 var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
 
-// brandInQuery returns the caller's name for the platform, or "" if the query has none or the operator has configured the
-// name.
+// brandInQuery returns the caller's name for the platform, or "" if the query does not contain a name or the operator has
+// configured the name.
 func (r *request) brandInQuery() string {
 	if r.api.cfg.Legacy.Brand != "" {
 		return ""

@@ -101,7 +101,7 @@ func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 	case c := <-done:
 		return c.engine, c.err
 	case <-elapsed:
-		return nil, fmt.Errorf("draft compilation exceeds %s: simplify the draft", isolate.DefaultCompile)
+		return nil, fmt.Errorf("compilation of the draft took longer than %s: simplify the draft", isolate.DefaultCompile)
 	}
 }
 

@@ -214,7 +214,7 @@ func TestReplay(t *testing.T) {
 	if _, err := jobs.Replay(t.Context(), runner(t, isolate.Config{}), request("package policies.new\n\ndeny contains 1 if nothing\n"), log); err == nil {
 		t.Error("a draft with a fault is replayed")
 	}
-	if _, err := jobs.Replay(t.Context(), runner(t, isolate.Config{}), request(endless("new")), log); err == nil || !strings.Contains(err.Error(), "draft compilation exceeds 5s") {
+	if _, err := jobs.Replay(t.Context(), runner(t, isolate.Config{}), request(endless("new")), log); err == nil || !strings.Contains(err.Error(), "compilation of the draft took longer than 5s") {
 		t.Errorf("a draft that never compiles: %v", err)
 	}
 }

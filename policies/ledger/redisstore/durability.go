@@ -23,7 +23,7 @@ func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	}
 	var risks []string
 	if info["aof_enabled"] == "0" {
-		risks = append(risks, "Redis does not write each change to disk: set appendonly to yes")
+		risks = append(risks, "Redis does not write every change to disk: set appendonly to yes")
 	}
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		risks = append(risks, "Redis may evict keys: set maxmemory-policy to noeviction instead of "+policy)

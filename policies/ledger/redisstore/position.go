@@ -20,7 +20,7 @@ func (p position) before(other position) bool {
 // longer; see ledger.lua.
 const writesKept = 12 * time.Hour
 
-// unknownWrites stands for the number of writes in a reply that does not contain it.
+// unknownWrites is the number of writes assumed for a reply that does not contain the number.
 const unknownWrites = -1
 
 // saw records the latest state of a ledger. An unchanged number of writes does not extend its retention.

@@ -47,8 +47,8 @@ func callsScript() *redis.Script {
 		localFunction("settling", finishingSource, changingSource, settleSource)+callsSource)
 }
 
-// nested returns a script of sources, each in a function inside the function of the previous source: Lua finds the variables of
-// enclosing functions faster for a new closure than those of the same function. A function may use 60 variables of enclosing functions.
+// nested returns a script of sources, each in a function inside the function of the previous source: Lua looks up variables of enclosing
+// functions faster for a new closure than variables of the same function. A function may use 60 variables of enclosing functions.
 func nested(sources ...string) *redis.Script {
 	return redis.NewScript(strings.Join(sources, "\nreturn (function()\n") + strings.Repeat("\nend)()", len(sources)-1))
 }

@@ -9,12 +9,12 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// SetServer makes the store check the limiter's store, which is on the same server, before it admits calls that raise cost. If another
-// server has replaced that server, it may lack data. A pause then begins, in which every gateway compares its memory with the new server;
-// see [Store.DetectLosses]. SetServer must be called before the store is used.
+// SetServer makes the store check the limiter's store, which is on the same server, before it admits calls that raise cost. If the store
+// has moved to another server, data may be missing there. The store then pauses until every gateway has compared its memory with the new
+// server; see [Store.DetectLosses]. SetServer must be called before the store is used.
 func (s *Store) SetServer(server limits.Server) { s.server = &server }
 
-var errServer = errors.New("another server has replaced the store's server, and gateways are still restoring the data of the old server")
+var errServer = errors.New("the store has moved to another server, and gateways are still restoring its data")
 
 // onSameServer runs a reservation that raises cost, and fails if the server was replaced.
 func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {

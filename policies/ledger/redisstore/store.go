@@ -327,7 +327,7 @@ func newWriter() string { return rand.Text() }
 // headSize is the number of numbers that follow the status of every reply; see head in common.lua.
 const headSize = 6
 
-var errReply = errors.New("unexpected reply from a ledger script")
+var errReply = errors.New("unexpected reply from ledger script")
 
 // stale is the status returned if the calendar sent to a script does not contain the current time.
 const stale = -1

@@ -111,7 +111,7 @@ func complete[X any](schema *ast.Schema, types map[string]Object[X]) error {
 		def := schema.Types[name]
 		for _, f := range slices.Sorted(maps.Keys(types[name])) {
 			if def == nil || def.Fields.ForName(f) == nil {
-				faults = append(faults, fmt.Errorf("resolver %s.%s is not in the schema", name, f))
+				faults = append(faults, fmt.Errorf("resolver %s.%s does not belong to a field of the schema", name, f))
 			}
 		}
 	}

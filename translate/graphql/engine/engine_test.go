@@ -286,7 +286,7 @@ func TestNewComparesSchemaAndResolvers(t *testing.T) {
 	delete(cfg.Types["Book"], "pages")
 	cfg.Types["Book"]["cover"] = nil
 	_, err := engine.New(cfg)
-	want := "Book.pages has no resolver\nresolver Book.cover is not in the schema"
+	want := "Book.pages has no resolver\nresolver Book.cover does not belong to a field of the schema"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

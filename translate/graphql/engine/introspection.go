@@ -85,7 +85,7 @@ func metaNamed(s *ast.Schema, name string) any {
 	return m
 }
 
-// metaFields lists the fields of an object or input, without those of introspection itself (specification, section 4.1).
+// metaFields lists the fields of an object or input, without the introspection fields (specification, section 4.1).
 func metaFields(s *ast.Schema, def *ast.Definition) any {
 	fields := slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool {
 		return def == s.Query && strings.HasPrefix(f.Name, "__")

@@ -11,7 +11,7 @@ import (
 )
 
 // The work of a run is bounded: what would take longer is left to the evaluation.
-func TestRunsAreBounded(t *testing.T) {
+func TestWorkLimit(t *testing.T) {
 	modules := ast.MustCompileModules(map[string]string{"test.rego": `package test
 loops := {x | some x in input.list; some y in input.list; x == y + 1000}
 given := {x | some x in input.list; contains(input.text, "ab")}

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// TestGone: a resource missing from the list stays in the ledger until a GET answers 404, neither
+// TestMissing: a resource missing from the list stays in the ledger until a GET answers 404, neither
 // counted in the first minute after the last change.
-func TestGone(t *testing.T) {
+func TestMissing(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		after   time.Duration
@@ -54,9 +54,9 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneWithAHold: the hold of a change to a resource missing from the list ends when a GET answers
+// TestMissingWithHold: the hold of a change to a resource missing from the list ends when a GET answers
 // 404, and the record with it; otherwise it stays.
-func TestGoneWithAHold(t *testing.T) {
+func TestMissingWithHold(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		r := newReconciled(t)
 		r.rent("a")
@@ -82,9 +82,9 @@ func TestGoneWithAHold(t *testing.T) {
 	}
 }
 
-// TestGoneIsBounded: a pass asks for some of the resources missing from the list, and removes the rest
+// TestMissingIsLimited: a pass asks for some of the resources missing from the list, and removes the rest
 // of them in the next ones.
-func TestGoneIsBounded(t *testing.T) {
+func TestMissingIsLimited(t *testing.T) {
 	r := newReconciled(t)
 	for i := range 250 {
 		r.rent(fmt.Sprint(i))

@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// TestArrivingBundleMeetsItsSection: an engine offers a new bundle to another engine before the bundle is in force. The
+// TestBundleActivation: an engine offers a new bundle to another engine before the bundle is in force. The
 // section that was refused for naming a policy of that bundle alone fits now, also if the present section does not, and the
 // engine that is replaced never decides by the bundle.
-func TestArrivingBundleMeetsItsSection(t *testing.T) {
+func TestBundleActivation(t *testing.T) {
 	t.Parallel()
 	const mine = "package policies.mine\n\ndeny contains \"mine\" if true\n"
 	const fresh = "package policies.fresh\n\ndeny contains \"fresh\" if true\n"

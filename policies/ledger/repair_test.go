@@ -9,7 +9,7 @@ import (
 
 // A pass makes sums agree with records and holds: upwards at once, downwards when
 // the platform's lists have agreed.
-func TestSumsAreProved(t *testing.T) {
+func TestRepairSums(t *testing.T) {
 	r := newReconciled(t)
 	r.rent("a")
 	r.reserve("b", "", onePod)

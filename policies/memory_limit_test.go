@@ -79,9 +79,9 @@ func doubled(first, join string) string {
 	return b.String() + `deny contains "x" if type_name(a30) == "x"`
 }
 
-// TestGreedyRego runs policies that want all memory in a process that has
+// TestMemoryLimit runs policies that want all memory in a process that has
 // little: it neither dies nor keeps the caller past the deadline.
-func TestGreedyRego(t *testing.T) {
+func TestMemoryLimit(t *testing.T) {
 	switch {
 	case raceDetector:
 		t.Skip("the race detector needs more address space than the process is given")
@@ -97,12 +97,12 @@ func TestGreedyRego(t *testing.T) {
 		t.Skip("no shell to cap the process with")
 	}
 	// In KiB: the runtime reserves about 1 GB that it does not use.
-	cmd := exec.CommandContext(t.Context(), shell, "-c", `ulimit -v 3000000 && exec "$0" "$@"`, self, "-test.run=^TestCapped$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), shell, "-c", `ulimit -v 3000000 && exec "$0" "$@"`, self, "-test.run=^TestInLimitedProcess$", "-test.v")
 	cmd.Env = append(os.Environ(), cappedEnv+"=1", "GOMEMLIMIT=512MiB")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
-	if err != nil || strings.Count(out.String(), "--- PASS: TestCapped/") != len(greedy()) {
+	if err != nil || strings.Count(out.String(), "--- PASS: TestInLimitedProcess/") != len(greedy()) {
 		t.Errorf("the capped process: %v\n%s", err, tail(out.String()))
 	}
 }
@@ -116,10 +116,10 @@ func tail(s string) string {
 	return s[max(0, len(s)-most):]
 }
 
-// TestCapped is run by TestGreedyRego.
-func TestCapped(t *testing.T) {
+// TestInLimitedProcess is run by TestMemoryLimit.
+func TestInLimitedProcess(t *testing.T) {
 	if os.Getenv(cappedEnv) == "" {
-		t.Skip("run by TestGreedyRego")
+		t.Skip("run by TestMemoryLimit")
 	}
 	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 200*time.Millisecond, 1

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// TestWhatARunAsksFor: the most that it may produce counts, wherever its body says so and
+// TestParseTokenRequest: the most that it may produce counts, wherever its body says so and
 // however the choices multiply.
-func TestWhatARunAsksFor(t *testing.T) {
+func TestParseTokenRequest(t *testing.T) {
 	for body, want := range map[string]catalog.TokenRequest{
 		`{"max_tokens":100}`:                                                    {Tokens: 100, Choices: 1, Pointer: "/max_tokens"},
 		`{"max_tokens":100,"n":50}`:                                             {Tokens: 100, Choices: 50, Pointer: "/max_tokens"},
@@ -72,7 +72,7 @@ type long struct{}
 func (long) Decoded() any { return errors.New("too long") }
 
 // A list that cannot be counted hides no prompts and no items.
-func TestAskedOfLongLists(t *testing.T) {
+func TestLongLists(t *testing.T) {
 	for _, body := range []map[string]any{
 		{"max_tokens": json.Number("5"), "prompt": long{}},
 		{"max_tokens": json.Number("5"), "input": map[string]any{"prompt": long{}}},
