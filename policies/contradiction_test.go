@@ -45,7 +45,7 @@ func TestContradictions(t *testing.T) {
 		},
 		"a bundle over plain http": {
 			policies.Config{Bundle: &policies.Bundle{URL: egress.UnrestrictedURL("http://bundles.example/a.tar.gz"), AllowUnsigned: true}},
-			"bundle.url: must be https, except for loopback addresses",
+			"bundle.url: must be https unless the host is a loopback address",
 		},
 	} {
 		if err := policies.Validate(&tc.cfg); err == nil || !strings.Contains(err.Error(), tc.want) {

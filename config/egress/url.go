@@ -84,7 +84,7 @@ func (u URL) Validate() error {
 	case parsed.Hostname() == "" || parsed.User != nil:
 		return errors.New("must have a host and no user")
 	case parsed.Scheme == "http" && !Loopback(parsed.Hostname()), parsed.Scheme != "http" && parsed.Scheme != "https":
-		return errors.New("must be https, except for loopback addresses")
+		return errors.New("must be https unless the host is a loopback address")
 	}
 	return CheckPort(parsed)
 }

@@ -109,7 +109,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		if k.Expires.IsZero() {
 			k.Expires = end
 		}
-		errs.If(k.Expires.After(end), "expires", "must not be later than the expiry of the lead's key, %s", end.UTC().Format(time.RFC3339))
+		errs.If(k.Expires.After(end), "expires", "must not be later than %s, when the lead's key expires", end.UTC().Format(time.RFC3339))
 	}
 	if k.Labels == nil {
 		k.Labels = l.key.Labels
@@ -171,7 +171,7 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respons
 		return s.leadCreates(ctx, ex, l)
 	}
 	if len(ex.In.Body) > 0 {
-		return nil, problem.BadRequest.New("the operation does not accept a body")
+		return nil, problem.BadRequest.New("this operation does not accept a body")
 	}
 	m, err := s.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
 	p, _ := errors.AsType[*problem.Problem](err)
@@ -300,7 +300,7 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 	for name, values := range ex.Query {
 		var err error
 		if overlap, err = time.ParseDuration(values[0]); name != "overlap" || len(values) != 1 || err != nil {
-			return nil, problem.BadRequest.New("the only query parameter is overlap, a duration such as 24h")
+			return nil, problem.BadRequest.New("the only supported query parameter is overlap, a duration such as 24h")
 		}
 	}
 	if !l.mayRotate(m.Key) {

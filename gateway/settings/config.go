@@ -321,7 +321,7 @@ func (c *Config) sharedKeys() error {
 			k := &c.Orgs[i].Keys[j]
 			for _, d := range k.Secrets() {
 				if other, taken := first[d.Digest]; taken {
-					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q have the same secret", other, k.ID)
 				}
 				first[d.Digest] = k.ID
 				if org, given := platform[d.Digest]; given {

@@ -134,9 +134,9 @@ func TestValidate(t *testing.T) {
 		"":                             "",
 		"https://hooks.example/x?y=z":  "",
 		"http://127.0.0.1:8080/":       "",
-		"http://hooks.example/":        "url: must be https, except for loopback addresses",
+		"http://hooks.example/":        "url: must be https unless the host is a loopback address",
 		"https://ann:pw@hooks.example": "url: must have a host and no user",
-		"ftp://hooks.example":          "url: must be https, except for loopback addresses",
+		"ftp://hooks.example":          "url: must be https unless the host is a loopback address",
 		"https://":                     "url: must have a host and no user",
 	} {
 		listed := []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
