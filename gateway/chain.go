@@ -39,7 +39,7 @@ func arrange(features []feature, c *compiled) error {
 	order := chainOrder()
 	c.chain.Headers, c.chain.Body, c.chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
 	for name := range all {
-		faults = append(faults, fmt.Errorf("stage %q is missing from the order of the chain", name))
+		faults = append(faults, fmt.Errorf("stage %q is not in the order of the chain", name))
 	}
 	return errors.Join(faults...)
 }

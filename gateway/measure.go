@@ -12,5 +12,5 @@ import (
 // newSupervisor returns the supervisor of long-running tasks.
 func newSupervisor(logger *slog.Logger, meter metric.Meter) *tasks.Supervisor {
 	return tasks.NewSupervisor(logger, telemetry.Must(meter.Int64Counter("tollgate.task.panics",
-		metric.WithDescription("Panics of background tasks. Each task was restarted."))))
+		metric.WithDescription("Number of panics in background tasks. The gateway restarts a task after a panic."))))
 }

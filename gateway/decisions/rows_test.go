@@ -182,7 +182,7 @@ func TestMissedDecisionsAreTold(t *testing.T) {
 	var out strings.Builder
 	e := newEvents(&out)
 	for _, v := range []any{explain.Summary{DecisionID: "d1"}, missed{3}} {
-		if err := e.tell(v); err != nil {
+		if err := e.send(v); err != nil {
 			t.Fatal(err)
 		}
 	}
