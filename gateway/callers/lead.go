@@ -171,7 +171,7 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respons
 		return s.leadCreates(ctx, ex, l)
 	}
 	if len(ex.In.Body) > 0 {
-		return nil, problem.BadRequest.New("this operation does not accept a body")
+		return nil, problem.BadRequest.New("the operation does not accept a body")
 	}
 	m, err := s.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
 	p, _ := errors.AsType[*problem.Problem](err)

@@ -135,7 +135,7 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 	if want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
 		return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
 	}) {
-		s.deps.Logger.Warn("refused an Envoy whose token differs from envoy.xds.token")
+		s.deps.Logger.Warn("refused an Envoy without a valid envoy.xds.token")
 		return status.Error(codes.Unauthenticated, "the token is missing or differs from envoy.xds.token: start Envoy with a new bootstrap")
 	}
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)

@@ -38,7 +38,7 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 		_, refusal, err := r.ReadCached(ctx, ex, op, map[string]string{"id": id})
 		switch {
 		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
-			return false, problem.PriceUnavailable.New("the price of this run is unknown, and the gateway cannot determine right now whether the organisation owns the endpoint; try again later").
+			return false, problem.PriceUnavailable.New("the price of this run is unknown, and the owner of the endpoint cannot be determined right now; try again later").
 				With("Retry-After", "1").Because(err)
 		case refusal == nil:
 			return op != r.Health, nil

@@ -31,7 +31,7 @@ func checkUpgrade(ex *Exchange) error {
 		return nil
 	}
 	if !ex.Opaque() {
-		return problem.BadRequest.New("this operation does not support WebSockets").With("Connection", "close")
+		return problem.BadRequest.New("WebSockets are not supported by this operation").With("Connection", "close")
 	}
 	only := func(name string) string {
 		if v := in.Header[name]; len(v) == 1 {

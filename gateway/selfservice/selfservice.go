@@ -87,7 +87,7 @@ func (s *Service) Responders() map[string]filter.Responder {
 				return nil, problem.Forbidden.New("authenticate with a key, token or certificate to see your own records")
 			}
 			if len(ex.In.Body) > 0 {
-				return nil, problem.BadRequest.New("this operation does not accept a body")
+				return nil, problem.BadRequest.New("the operation does not accept a body")
 			}
 			if !s.busy.TryAcquire(1) {
 				return nil, problem.Overloaded.New("too many concurrent self-service requests, try again").With("Retry-After", "1")

@@ -62,7 +62,7 @@ func Budgets() []Budget {
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6079},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4399},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2878},
-		{"callers", []string{"gateway/identity"}, 1896},
+		{"callers", []string{"gateway/identity"}, 1895},
 		{"Envoy", []string{"gateway/extproc/..."}, 518},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
