@@ -128,7 +128,7 @@ func TestCertificates(t *testing.T) {
 		"of no usage":                      {mesh.client(t, usage()), "", "certificate does not allow client authentication"},
 		"of a server and a client":         {mesh.client(t, usage(x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)), "", ""},
 		"of an authority":                  {mesh.cert, "", "not a client certificate"},
-		"valid for too long":               {mesh.client(t, func(c *x509.Certificate) { c.NotAfter = c.NotBefore.Add(2*time.Hour + time.Second) }), "", "validity period exceeds 2h"},
+		"valid for too long":               {mesh.client(t, func(c *x509.Certificate) { c.NotAfter = c.NotBefore.Add(2*time.Hour + time.Second) }), "", "validity period of the certificate exceeds 2h"},
 		"expired":                          {mesh.client(t, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), "", "expired"},
 		"on no revocation list":            {mesh.client(t, nil), mesh.list(t, current, 3), ""},
 		"revoked":                          {mesh.client(t, nil), mesh.list(t, current, 2), "revoked"},

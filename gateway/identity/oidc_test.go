@@ -123,7 +123,7 @@ func TestRefuses(t *testing.T) {
 		"two algorithms":                     {key.SignText(t, `{"alg":"ES256","alg":"none"}`, `{}`), "invalid header"},
 		"two subjects":                       {key.SignText(t, `{"alg":"ES256"}`, `{"sub":"ann","sub":"bob"}`), "invalid claims"},
 		"claims that are a list":             {key.SignText(t, `{"alg":"ES256"}`, `[]`), "invalid claims"},
-		"critical headers":                   {key.Sign(t, issuer.Claims{"crit": []string{"b64"}, "b64": false}, ours), "critical headers"},
+		"critical headers":                   {key.Sign(t, issuer.Claims{"crit": []string{"b64"}, "b64": false}, ours), "the header crit"},
 		"a payload that is not encoded":      {key.Sign(t, issuer.Claims{"b64": false}, ours), "wrong signature"},
 		"a token that ends a session":        {key.Sign(t, issuer.Claims{"typ": "logout+jwt"}, ours), "not an access token"},
 		"a changed payload":                  {moved(good, key.Sign(t, nil, with("sub", "bob"))), "wrong signature"},
