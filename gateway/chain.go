@@ -40,7 +40,7 @@ func arrange(features []feature, c *compiled) error {
 	chain := c.pipeline.Chain
 	chain.Headers, chain.Body, chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
 	for name := range all {
-		faults = append(faults, fmt.Errorf("stage %q is missing from the order of the chain", name))
+		faults = append(faults, fmt.Errorf("stage %q is not in the order of the chain", name))
 	}
 	return errors.Join(faults...)
 }

@@ -25,7 +25,7 @@ func TestStagesHaveOneSupplier(t *testing.T) {
 		"": {{name: "nothing"}, all(unchanged)},
 		"feature other supplies stage \"call/evaluate policies\", which another feature already supplies": {all(unchanged), other},
 		"no feature supplies stage \"call/evaluate policies\"":                                            {all(func(m stages) { delete(m, "call/evaluate policies") })},
-		"stage \"call/convene jury\" is missing from the order of the chain":                              {all(func(m stages) { m["call/convene jury"] = filter.AssignIDs{} })},
+		"stage \"call/convene jury\" is not in the order of the chain":                                    {all(func(m stages) { m["call/convene jury"] = filter.AssignIDs{} })},
 	} {
 		chain := new(filter.Chain)
 		c := &compiled{state: &state{pipeline: &filter.Pipeline{Chain: chain}}}

@@ -114,10 +114,10 @@ func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	losses, rebuilding := h.money.Watcher.Losses(), h.money.Watcher.Rebuilding()
 	switch {
 	case store == admin.DependencyDown:
-		d.State, d.Effect = admin.DependencyDown, "the ledger is down: calls that increase costs are refused for organisations with budgets"
+		d.State, d.Effect = admin.DependencyDown, "the ledger is down, so calls that increase costs are refused for organisations with budgets"
 	case rebuilding > 0:
 		d.State, d.Effect = admin.DependencyDown,
-			fmt.Sprintf("rebuilding the ledgers of %d organisations: their calls that increase costs are refused", rebuilding)
+			fmt.Sprintf("rebuilding the ledgers of %d organisations, whose calls are refused if they increase costs", rebuilding)
 	case len(losses) > 0:
 		d.State, d.Effect = admin.DependencyDegraded,
 			fmt.Sprintf("the ledgers of %d organisations were lost within the last day and have been rebuilt", len(losses))
@@ -131,7 +131,7 @@ func policyState(without, all int) admin.Dependency {
 	if without == 0 {
 		return d
 	}
-	d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("%d of %d organisations have no policies: their calls are refused", without, all)
+	d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("%d of %d organisations have no policies and cannot be served", without, all)
 	if without == all {
 		d.State = admin.DependencyDown
 	}
@@ -143,7 +143,7 @@ func (h *health) priceState() admin.Dependency {
 	for _, s := range h.catalog.Status() {
 		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.current.view.Config().Catalog.MaxAge {
 			d.State, d.Effect = admin.DependencyDegraded,
-				"an organisation's price list is unavailable: calls whose policies need a price are refused"
+				"an organisation's price list is unavailable, so calls whose policies need a price are refused"
 		}
 	}
 	return d

@@ -138,7 +138,7 @@ func (p *parts) drainLedger(over context.Context) {
 // follow runs the policy engine in force, which polls bundles, and switches to the next one after a reload.
 func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
-		p.background.Go(func() { p.keepRevision(ctx) })
+		p.background.Go(func() { p.storeRevision(ctx) })
 		p.background.Go(func() { p.money.CheckOwners(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
@@ -157,8 +157,8 @@ func (p *parts) follow(ctx context.Context) error {
 	return nil
 }
 
-// keepRevision stores the configuration in force for operators.
-func (p *parts) keepRevision(ctx context.Context) {
+// storeRevision stores the configuration in force for operators.
+func (p *parts) storeRevision(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.current.view.Config().Limits.Timeout)
 	defer cancel()
 	if err := p.revisions.Save(ctx); err != nil && ctx.Err() == nil {

@@ -108,7 +108,7 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
 			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest,
-				Reason: "without an admin token, requests must use an IP address or localhost as host"}}
+				Reason: "if no admin token is configured, requests must address the host by IP address or as localhost"}}
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)

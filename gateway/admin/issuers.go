@@ -58,7 +58,7 @@ func (d *Directory) issued(ctx context.Context, token string, at time.Time) (adm
 }
 
 // errNoName is the error for a valid token without a usable name.
-var errNoName = errors.New("token has no name for the audit log")
+var errNoName = errors.New("token does not contain a name for the audit log")
 
 // Logins returns the issuers with which people can log in, sorted by name.
 func (d *Directory) Logins() (out []identity.Login) {

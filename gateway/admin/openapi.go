@@ -38,7 +38,7 @@ func document(rows []adminapi.Endpoint) object {
 		"components": object{
 			"schemas": s.schemas,
 			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
-				"description": "A token of admin.admins or of an issuer of admin.issuers with the required role, or admin.token, which has all roles. If none is configured, the listener only accepts loopback connections and requires no token"}},
+				"description": "A token with the required role from admin.admins or from an issuer in admin.issuers, or admin.token, which has all roles. If no token is configured, the listener accepts only loopback connections and does not require a token"}},
 		},
 	}
 }
@@ -162,7 +162,7 @@ func (s *shapes) of(t reflect.Type) object {
 	case reflect.Struct:
 		return s.named(t)
 	}
-	panic("admin: no schema of " + t.String())
+	panic("admin: no schema for " + t.String())
 }
 
 // named returns a reference to the schema of a struct, which has the name of its type.

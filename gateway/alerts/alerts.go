@@ -60,7 +60,7 @@ func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.Histo
 	return &Thresholds{
 		Alerts: t, due: &ledger.Alerts{Notices: notices, History: history, Logger: t.Logger},
 		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts",
-			metric.WithDescription("Budgets that reached a threshold. The threshold is a percentage of the budget."))),
+			metric.WithDescription("Number of times that a budget reached a threshold, which is a percentage of the budget."))),
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *Thresholds) notify(ctx context.Context, a *ledger.Alert) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	t.Logger.WarnContext(ctx, "budget reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
+	t.Logger.WarnContext(ctx, "budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
 		"percent", a.Percent, "used", used, "limit", limit)
 	w.count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget),
 		attribute.Int64("percent", a.Percent)))
@@ -110,7 +110,7 @@ func (t *Alerts) notifyUnusual(ctx context.Context, a *ledger.Alert) error {
 	if err := t.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	t.Logger.WarnContext(ctx, "hourly cost far above the usual cost", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour,
+	t.Logger.WarnContext(ctx, "hourly cost is far above the usual cost", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour,
 		"spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
 	return nil
 }

@@ -64,7 +64,7 @@ func (d approvalAlert) sentence(string) string {
 	for i, r := range d.Refusals {
 		reasons[i] = r.By + " refused it: " + strings.TrimSuffix(r.Message, ".")
 	}
-	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what,
+	return fmt.Sprintf("A call%s in %s is pending approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what,
 		strings.Join(reasons, "; "))
 }
 

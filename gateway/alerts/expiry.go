@@ -39,7 +39,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore
 				continue
 			}
 			if err := t.notifyExpiring(ctx, notices, &o); err != nil && ctx.Err() == nil {
-				t.Logger.WarnContext(ctx, "cannot send an alert about an exception that ends soon", "org", o.ID, "error", err.Error())
+				t.Logger.WarnContext(ctx, "cannot send the alert for an exception that ends soon", "org", o.ID, "error", err.Error())
 			}
 		}
 		select {
@@ -78,7 +78,7 @@ func (t *Alerts) notifyExpiring(ctx context.Context, notices ledger.NoticeStore,
 		if err != nil {
 			return err
 		}
-		t.Logger.WarnContext(ctx, "exception ends soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
+		t.Logger.WarnContext(ctx, "exception will end soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
 		if err := notices.Notice(ctx, o.ID, prefix+x.ID, until); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ type alertParams struct {
 	adminapi.Paging
 
 	Kind  string         `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
-	Since adminapi.Since `query:"since" doc:"only alerts of the last duration, such as 24h, or since a time"`
+	Since adminapi.Since `query:"since" doc:"only alerts since this time, or within this duration before now, such as 24h"`
 }
 
 // Endpoints returns the admin endpoints for alerts and exceptions. The endpoints of a nil Alerts can be listed but not called.
@@ -50,7 +50,7 @@ func (t *Alerts) Endpoints() []adminapi.Endpoint {
 				Use: "alerts ORG", Short: "List the sent alerts and whether they were delivered", Example: "tollgate alerts acme --since 7d",
 				Long: `Lists the alerts of an organisation, newest first: budgets that reached a
 threshold, unusual hours, idle resources, stops, changes outside the gateway,
-exceptions that end soon, and weekly reports. Keeps the latest 1,000, for 90 days.`,
+exceptions that end soon, and weekly reports. Keeps the latest 1,000 alerts for 90 days.`,
 			}},
 		},
 		{
@@ -59,7 +59,7 @@ exceptions that end soon, and weekly reports. Keeps the latest 1,000, for 90 day
 			Commands: []adminapi.Command{{
 				Use: "exceptions ORG", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts",
 				Example: "tollgate exceptions acme --within 7d",
-				Long: `Lists the temporary exceptions of an organisation, the next to end first: policy
+				Long: `Lists the temporary exceptions of an organisation in the order they end: policy
 exceptions, approvals that have not been used yet, snoozed resources, and scheduled
 brownouts of the retired interfaces.`,
 			}},
@@ -113,7 +113,7 @@ type exceptionParams struct {
 	adminapi.Paging
 
 	Kind   string            `query:"kind" oneof:"policy,approval,snooze,brownout" doc:"only exceptions of this kind"`
-	Within adminapi.Duration `query:"within" doc:"only exceptions that end within this time, such as 7d"`
+	Within adminapi.Duration `query:"within" doc:"only exceptions that end within this duration, such as 7d"`
 }
 
 func (t *Alerts) exceptions(ctx context.Context, s adminapi.Principal, p exceptionParams) (*ExceptionList, error) {

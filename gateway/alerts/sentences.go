@@ -114,13 +114,13 @@ func (d budgetAlert) sentence(kind string) string {
 	}
 	text := fmt.Sprintf("%s is used up: %s.", budget, used)
 	if d.StopAt != nil {
-		text += " Pods will be stopped and sandboxes deleted from " + formatTime(*d.StopAt) + " unless the budget has room by then."
+		text += " Pods will be stopped and sandboxes deleted at " + formatTime(*d.StopAt) + " unless the budget is available again by then."
 	}
 	return text
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s so far, usually %s.",
+	return fmt.Sprintf("The cost of %s in %s in the hour from %s is %s so far, usually %s.",
 		d.Scope, d.Org, formatTime(d.Hour), dollars(d.Spent), dollars(d.Usual))
 }
 
@@ -133,12 +133,12 @@ func (d drift) sentence(kind string) string {
 	if kind == "resource.removed" {
 		return fmt.Sprintf("%s was removed outside the gateway. It cost %s per hour.", d.ownedResource, dollars(d.Before))
 	}
-	return fmt.Sprintf("%s was changed outside the gateway. It costs %s per hour, and cost %s before.",
+	return fmt.Sprintf("%s was changed outside the gateway. It now costs %s per hour. Before the change, it cost %s per hour.",
 		d.ownedResource, dollars(d.PerHour), dollars(d.Before))
 }
 
 func (d incompleteList) sentence(string) string {
-	return fmt.Sprintf("The platform's list for %s has %d resources and omits %d known ones.", d.Org, d.Listed, d.Missing)
+	return fmt.Sprintf("The platform's list for %s contains %d resources and omits %d known resources.", d.Org, d.Listed, d.Missing)
 }
 
 func (d idleAlert) sentence(kind string) string {
@@ -161,7 +161,7 @@ func (d idleAlert) links() []webhook.Link {
 }
 
 func (d lostLedger) sentence(string) string {
-	text := fmt.Sprintf("Redis has lost the ledger of %s, or a part of it (%s).", d.Org, d.Lost)
+	text := fmt.Sprintf("Redis lost all or part of the ledger of %s (%s).", d.Org, d.Lost)
 	if d.Rebuilt != nil {
 		text += fmt.Sprintf(" It was rebuilt: the owners of %d resources were restored, %d resources have no owner.", d.Returned, d.Unowned)
 	}

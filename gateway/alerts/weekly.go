@@ -72,8 +72,8 @@ func (r Reports) Endpoints() []adminapi.Endpoint {
 			Commands: []adminapi.Command{{
 				Use: "report ORG", Short: "Show the weekly report of an organisation or a team",
 				Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
-				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
-the seven before, by team or key; the most expensive resources; the current budgets;
+				Long: `Shows the report that alerts.report sends each week: the cost of the last seven days
+and of the seven days before, by team or key; the most expensive resources; the current budgets;
 idle resources; and the refusals by policies.`,
 			}},
 		},

@@ -31,14 +31,14 @@ func (a Service) Endpoints() []adminapi.Endpoint {
 				Example: "tollgate approvals list acme"}},
 		},
 		{
-			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call, once", Role: adminapi.Approver,
+			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call once", Role: adminapi.Approver,
 			Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.grant),
 			Commands: []adminapi.Command{{
-				Use: "approvals grant ORG ID", Short: "Allow the caller to make the refused call, once",
+				Use: "approvals grant ORG ID", Short: "Allow the caller to make the refused call once",
 				Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
-				Long: `Lets the caller of a refused call make it once more: the very same call, for
-at most a price, within a time. It lifts the rules that refused it and nothing
-else: other policies, budgets and limits hold.`,
+				Long: `Lets the caller repeat a refused call once, without changes, up to a maximum cost and
+within a time. The grant lifts only the rules that refused the call: all other policies,
+budgets and limits still apply.`,
 			}},
 		},
 		{
@@ -55,13 +55,13 @@ type denied struct {
 	adminapi.OrgParam
 
 	ID     string `query:"id,required" doc:"id of the approval request"`
-	By     string `query:"by" max:"100" doc:"name of the approver, which is recorded; required with the shared token. For other tokens, the admin's name is recorded"`
-	Reason string `query:"reason" max:"500" doc:"reason; for a denial, it is returned to the caller"`
+	By     string `query:"by" max:"100" doc:"name of the approver to record; required with the shared admin token. With other tokens, the name of the admin is recorded"`
+	Reason string `query:"reason" max:"500" doc:"reason for the answer; the reason of a denial is returned to the caller"`
 }
 
 type granted struct {
 	denied
 
-	For    adminapi.Duration `query:"for" default:"1h" doc:"how long the grant is valid, at most 7d"`
-	MaxUSD string            `query:"max_usd" doc:"highest cost of the call in USD, per hour or run; default: its cost when it was refused"`
+	For    adminapi.Duration `query:"for" default:"1h" doc:"duration that the grant is valid, at most 7d"`
+	MaxUSD string            `query:"max_usd" doc:"maximum cost of the call in USD per hour or run; default: cost when the call was refused"`
 }

@@ -71,7 +71,7 @@ type Record struct {
 	// Decision is the ID of the decision on the refused call.
 	Decision string    `json:"decision"`
 	Asked    time.Time `json:"asked"`
-	// Until is when the record and an unused grant expire.
+	// Until is the time when the record and an unused grant expire.
 	Until time.Time `json:"until"`
 	// Answer is the operator's answer, or nil.
 	Answer *Answer `json:"answer,omitempty"`

@@ -19,7 +19,7 @@ type Change struct {
 	Seq  int64     `json:"seq"`
 	Time time.Time `json:"time"`
 	Record
-	// Ended is when the result was written. It is omitted for a change in progress and for a change whose gateway was killed.
+	// Ended is the time when the result was written. It is omitted for a change in progress and for a change whose gateway was killed.
 	Ended time.Time `json:"ended,omitzero"`
 }
 
@@ -190,7 +190,7 @@ func (s *search) count(n int64) (enough bool) {
 	if s.read < maxScan && s.all < maxScan+lookahead*maxLine {
 		return false
 	}
-	if s.page.Incomplete = "read limit reached: pass next as the parameter before to continue"; !behind {
+	if s.page.Incomplete = "read limit reached; to continue, pass the value of next as the parameter before"; !behind {
 		s.page.Next = s.lowest
 	}
 	return true

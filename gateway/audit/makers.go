@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// adoption is the operation by which an admin changes the owner of a resource.
+// adoption is the operation that changes the owner of a resource.
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
 // Creators returns the creators of an organisation's resources by resource ID, read from the lines of audit log files, which must

@@ -42,7 +42,7 @@ type Shipper struct {
 type Backlog struct {
 	// Lines is the number of undelivered lines. Lost counts lines whose files were removed before delivery.
 	Lines, Lost int64
-	// Since is when the oldest undelivered line was written, or the zero time. Age is the time since then.
+	// Since is the time when the oldest undelivered line was written, or the zero time. Age is the time since then.
 	Since time.Time
 	Age   time.Duration
 }
@@ -139,7 +139,7 @@ func (s *Shipper) Run(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAttempt)
 	defer cancel()
 	if err := d.deliver(last); err != nil && !failing {
-		s.logger.WarnContext(ctx, "audit log not completely shipped at shutdown", "receiver", s.name, "error", err.Error())
+		s.logger.WarnContext(ctx, "audit log was not completely shipped at shutdown", "receiver", s.name, "error", err.Error())
 	}
 }
 
@@ -179,7 +179,7 @@ func (d *delivery) note(pending []Line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if lost := d.from.lost; lost > d.lost {
-		d.logger.Error("audit log lines removed before they were shipped", "receiver", d.name, "lines", lost-d.lost)
+		d.logger.Error("audit log lines were removed before they were shipped", "receiver", d.name, "lines", lost-d.lost)
 		d.lost = lost
 	}
 	d.waiting = time.Time{}

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// Shipping is an audit log with its shippers. The zero Shipping has no log.
+// Shipping is an audit log with its shippers. The zero Shipping does not have a log.
 type Shipping struct {
 	// Log is nil if no audit log is configured.
 	Log *Log

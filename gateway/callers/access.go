@@ -44,7 +44,7 @@ type AccessDeps struct {
 type Access struct {
 	AccessDeps
 
-	judged *lru.Cache[string, evaluation] // by organisation, team, key and roles
+	evaluated *lru.Cache[string, evaluation] // by organisation, team, key and roles
 }
 
 // evaluation is the result of evaluating the policies of a revision.
@@ -103,7 +103,7 @@ func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *refer
 	j = evaluation{at: g.Now(), prices: []reference.Price{}}
 	j.revision, _ = engine.Revision(a.Org)
 	name := strings.Join(slices.Concat([]string{a.Org, a.Team, a.Key}, a.Roles), "\x00")
-	if known, ok := g.judged.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < evaluationTTL {
+	if known, ok := g.evaluated.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < evaluationTTL {
 		return known, nil
 	}
 	for _, op := range g.API.Operations() {
@@ -118,7 +118,7 @@ func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *refer
 			return j, err
 		}
 	}
-	g.judged.Add(name, j)
+	g.evaluated.Add(name, j)
 	return j, nil
 }
 
@@ -223,12 +223,12 @@ func evaluateOperation(
 // be allowed.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := evaluateOperation(ctx, g.Engine.Load(), op,
+	result, err := evaluateOperation(ctx, g.Engine.Load(), op,
 		&reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("policy evaluation failed").Because(err)
 	}
-	return judged.Refused, nil
+	return result.Refused, nil
 }
 
 // evaluatePartial evaluates the policies for an input with unknown parts. refused lists the reasons for denials that do

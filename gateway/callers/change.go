@@ -106,7 +106,7 @@ func (s *Keys) freshKeys(ctx context.Context, org string) error {
 }
 
 func keysUnavailable(err error) error {
-	return problem.KeysUnavailable.New("keys created at run time cannot be read or changed, try again").With("Retry-After", "1").Because(err)
+	return problem.KeysUnavailable.New("cannot read or change the keys created at run time; try again").With("Retry-After", "1").Because(err)
 }
 
 // changeKey replaces the known record of a key in the store and applies the change here.

@@ -99,7 +99,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		if k.Expires.IsZero() {
 			k.Expires = end
 		}
-		errs.If(k.Expires.After(end), "expires", "must not be later than the expiry of the lead's key, %s", end.UTC().Format(time.RFC3339))
+		errs.If(k.Expires.After(end), "expires", "must not be later than %s, when the lead's key expires", end.UTC().Format(time.RFC3339))
 	}
 	if k.Labels == nil {
 		k.Labels = l.key.Labels
@@ -295,7 +295,7 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 	for name, values := range ex.Query {
 		var err error
 		if overlap, err = time.ParseDuration(values[0]); name != "overlap" || len(values) != 1 || err != nil {
-			return nil, problem.BadRequest.New("the only query parameter is overlap, a duration such as 24h")
+			return nil, problem.BadRequest.New("the only supported query parameter is overlap, a duration such as 24h")
 		}
 	}
 	if !l.mayRotate(m.Key) {

@@ -50,7 +50,7 @@ func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at,
 				"unknown operation %q; use an operation of the v2 API or the run interface", op)
 			t.Classes[op] = append(t.Classes[op], CompileClass(c))
-			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
+			errs.If(len(t.Classes[op]) > maxClasses, at, "%s belongs to more than %d classes", op, maxClasses)
 		}
 	}
 	return t, errors.Join(errs...)

@@ -30,7 +30,7 @@ func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
 			Pattern: "GET /admin/tokens/revoked", Summary: "List revoked tokens", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
-			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that could still be valid",
+			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that have not expired",
 				Example: "tollgate tokens list"}},
 		},
 		{
@@ -42,7 +42,7 @@ func (t *Tokens) Endpoints() []adminapi.Endpoint {
 				Long: `Revokes a token of an issuer, or all tokens issued to a subject so far. The revocation
 takes effect immediately at the queried gateway and within two seconds at all others.
 Specify the issuer by its id in the configuration or by its URL. A subject that can
-still get tokens is accepted with a new one; to keep it out, lock it at the issuer.`,
+still get tokens is accepted with a new token. To lock it out, disable it at the issuer.`,
 			}},
 		},
 	}
@@ -51,6 +51,6 @@ still get tokens is accepted with a new one; to keep it out, lock it at the issu
 // revokeParams holds the parameters of a revocation.
 type revokeParams struct {
 	Issuer  string `query:"issuer,required" doc:"id or URL of the issuer"`
-	ID      string `query:"id" doc:"jti of the token"`
-	Subject string `query:"subject" doc:"sub of the tokens"`
+	ID      string `query:"id" doc:"value of the claim jti of the token"`
+	Subject string `query:"subject" doc:"value of the claim sub of the tokens"`
 }

@@ -34,9 +34,8 @@ type archiver struct {
 const (
 	// archiveTime limits one write.
 	archiveTime = 2 * time.Second
-	// behind is the time that an explanation waits for others, so that one write stores
-	// several explanations.
-	behind = 50 * time.Millisecond
+	// batchDelay is the time to wait for more explanations before a write, so that one write stores several explanations.
+	batchDelay = 50 * time.Millisecond
 	// keptRoom is the size in bytes of the buffer that is reused for the next batch.
 	keptRoom = 1 << 20
 )
@@ -51,11 +50,11 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 		store: NewArchive(d.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
 		chain: d.deps.Chain, logger: d.deps.Logger,
 	}
-	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
+	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, batchDelay
 	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := d.deps.Meter
 	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared",
-		metric.WithDescription("Explanations for the shared store, by outcome.")))
+		metric.WithDescription("Explanations of decisions to write to the shared store, by outcome.")))
 	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
 			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))

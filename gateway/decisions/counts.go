@@ -29,12 +29,12 @@ type counter struct {
 	writing sync.Mutex // held during a write, so that an older count never replaces a newer one
 
 	mu sync.Mutex // guards the fields below
-	// refused holds today's refusals, and those of earlier days not yet written, by reason.
+	// refused holds the refusals of today, and unwritten refusals of earlier days, by reason.
 	refused map[orgDay]map[string]Refusals
 	// unwritten contains the days whose refusals have changed since the last write.
 	unwritten map[orgDay]bool
-	// said holds unwritten policy verdicts by organisation.
-	said map[string]map[CountKey]int64
+	// verdicts holds unwritten policy verdicts by organisation.
+	verdicts map[string]map[CountKey]int64
 
 	outcomes outcomes
 }
@@ -53,7 +53,7 @@ const (
 func newCounter(store *CountStore, logger *slog.Logger) *counter {
 	return &counter{
 		store: store, logger: logger, process: ulid.Make().String(),
-		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[CountKey]int64),
+		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), verdicts: make(map[string]map[CountKey]int64),
 	}
 }
 
@@ -65,8 +65,8 @@ func (d *Decisions) Ended(ex *filter.Exchange) {
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
-		if said := explain.PolicyResults(ex); len(said) > 0 {
-			d.counter.addSaid(e, said)
+		if results := explain.PolicyResults(ex); len(results) > 0 {
+			d.counter.addVerdicts(e, results)
 		}
 	}
 	d.History.Ended(ex)
@@ -88,24 +88,24 @@ func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
 	c.unwritten[on] = true
 }
 
-func (c *counter) addSaid(e *telemetry.Event, list []explain.PolicyResult) {
+func (c *counter) addVerdicts(e *telemetry.Event, list []explain.PolicyResult) {
 	hour := e.Start.UTC().Truncate(time.Hour)
 	counts := make(map[CountKey]int64, len(list))
 	for _, s := range list {
 		counts[CountKey{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
 	}
-	c.mergeSaid(e.Org, counts)
+	c.mergeVerdicts(e.Org, counts)
 }
 
-// mergeSaid adds counts to the unwritten ones.
-func (c *counter) mergeSaid(org string, counts map[CountKey]int64) {
+// mergeVerdicts adds counts to the unwritten counts.
+func (c *counter) mergeVerdicts(org string, counts map[CountKey]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.said[org] == nil {
-		c.said[org] = make(map[CountKey]int64)
+	if c.verdicts[org] == nil {
+		c.verdicts[org] = make(map[CountKey]int64)
 	}
-	for said, n := range counts {
-		c.said[org][said] += n
+	for key, n := range counts {
+		c.verdicts[org][key] += n
 	}
 }
 
@@ -149,13 +149,13 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 		}
 	}
 	c.mu.Lock()
-	said := c.said
-	c.said = make(map[string]map[CountKey]int64)
+	verdicts := c.verdicts
+	c.verdicts = make(map[string]map[CountKey]int64)
 	c.mu.Unlock()
-	for org, counts := range said {
+	for org, counts := range verdicts {
 		if err := c.store.Add(ctx, org, counts); err != nil {
 			errs = append(errs, err)
-			c.mergeSaid(org, counts)
+			c.mergeVerdicts(org, counts)
 		}
 	}
 	errs = append(errs, c.outcomes.write(ctx, c.store)...)

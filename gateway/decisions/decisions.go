@@ -78,7 +78,7 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 		return nil, err
 	}
 	m := d.deps.PolicyMeter
-	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by outcome.")))
+	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Decision log events, by outcome.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := d.log.Stats()
 		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {

@@ -201,11 +201,11 @@ type OutcomeCounts struct {
 type countedOutcomes struct {
 	adminapi.OrgParam
 
-	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; not with bucket 5m"`
+	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; cannot be combined with bucket 5m"`
 	Since  adminapi.Since     `query:"since" default:"24h" doc:"start of the range: a time or a duration before now, at most 30d, rounded down to a bucket"`
 	Until  adminapi.Timestamp `query:"until" doc:"end of the range; default: now"`
 	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"period covered by each count; days are in the organisation's time zone"`
-	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not with bucket 5m"`
+	By     string             `query:"by" oneof:"team" doc:"field to count requests by; cannot be combined with bucket 5m"`
 }
 
 // maxSlots is the maximum number of five-minute buckets in a response.
@@ -267,7 +267,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	case !from.Before(to):
 		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
 	case by != "" && p.Bucket == "5m":
-		return nil, adminapi.BadParam("bucket", "5m cannot be used for teams, whose requests are counted by hour")
+		return nil, adminapi.BadParam("bucket", "cannot be 5m for teams, because their requests are counted by the hour")
 	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
 		return nil, adminapi.BadParam("since", "buckets of 5m can cover at most 24h")
 	}
@@ -322,15 +322,15 @@ func (p *countedOutcomes) sum(found map[ended]int64, buckets []OutcomeCount, tot
 
 func (d *Decisions) outcomeRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time",
+		Pattern: "GET /admin/decisions/outcomes", Summary: "Number of requests by outcome and time",
 		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
 		Commands: []adminapi.Command{{
 			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed",
 			Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
-			Long: `Counts requests by outcome and time. Throttled requests were over a rate limit, or shed
-under overload; failed ones ended with a status of 500 or above; denied ones were
-refused by the gateway for any other reason; all others were allowed. Requests without
-a valid key and dry runs are not counted. Counts are kept for 30 days.`,
+			Long: `Counts requests by outcome and time. Throttled requests exceeded a rate limit, or were
+shed under overload. Failed requests ended with a status of 500 or above. Denied requests
+were refused by the gateway for any other reason. All other requests were allowed.
+Requests without a valid key and dry runs are not counted. Counts are kept for 30 days.`,
 		}},
 	}
 }

@@ -22,7 +22,7 @@ func (r Refusals) Add(other Refusals) Refusals {
 // dayRetention is how long Redis stores the refusals of a day. It is longer than a day in any time zone.
 const dayRetention = 49 * time.Hour
 
-// refusedOn returns the key for the refusals of an organisation on a day, which is a date in the organisation's time zone.
+// refusedOn returns the key for the refusals of an organisation on a date in the organisation's time zone.
 func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
 // SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace the refusals that the

@@ -31,10 +31,10 @@ func (d *Decisions) Endpoints() []adminapi.Endpoint {
 			Commands: []adminapi.Command{{
 				Use: "decisions", Short: "List decisions of all gateways",
 				Example: "tollgate decisions --org acme --team research --refused --since 24h",
-				Long: `Lists the latest exchanges, newest first: all exchanges of the queried gateway and, from
-the gateways that share its Redis, the exchanges that were refused, warned about or
-excepted, or that changed something (decisions.shared). "tollgate explain ID" explains
-an exchange.`,
+				Long: `Lists the latest exchanges, newest first. The list contains all exchanges of the queried
+gateway. For the other gateways that share its Redis, it contains the exchanges that were
+refused, warned about or excepted, or that changed something (decisions.shared). Use
+"tollgate explain ID" to explain an exchange.`,
 			}},
 		},
 		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true,
@@ -124,7 +124,7 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 			}
 		}
 		if out.Incomplete == "" && !newest.before.IsZero() {
-			out.Incomplete = newest.Error() + ": pass next as the parameter before to continue"
+			out.Incomplete = newest.Error() + "; to continue, pass the value of next as the parameter before"
 			out.Next = newest.before.UTC().Format(time.RFC3339Nano)
 		}
 	}
@@ -167,7 +167,7 @@ func (d *Decisions) WriteLog(ctx context.Context, w io.Writer, org string, since
 		return adminapi.ErrUnknownOrg
 	}
 	if d.file == nil {
-		return adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway has no decision log file: decisions.file is not set"}
+		return adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway does not write a decision log file: decisions.file is not set"}
 	}
 	return decisionlog.Copy(ctx, d.file, w, org, since)
 }

@@ -151,7 +151,7 @@ func TestPoliciesAreCounted(t *testing.T) {
 	d := counting(t, server, &now)
 	d.deps.Current = configured()
 	hour := now.Add(-2 * time.Hour)
-	d.counter.mergeSaid("acme", map[CountKey]int64{
+	d.counter.mergeVerdicts("acme", map[CountKey]int64{
 		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,
 		{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 3, {Hour: hour.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies"}: 4,
 	})
@@ -182,7 +182,7 @@ func TestMissedDecisionsAreTold(t *testing.T) {
 	var out strings.Builder
 	e := newEvents(&out)
 	for _, v := range []any{explain.Summary{DecisionID: "d1"}, missed{3}} {
-		if err := e.tell(v); err != nil {
+		if err := e.send(v); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,7 +55,7 @@ func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed
 				if !ok {
 					return nil
 				}
-				err = out.tell(e)
+				err = out.send(e)
 			case <-look.C:
 				if looks++; !s.MayContinue(ctx) {
 					return out.end("token is no longer valid or has lost its role")
@@ -91,7 +91,7 @@ func (e *events) comment(text string) error { return e.write(": " + text + "\n\n
 
 func (e *events) end(reason string) error { return e.event("end", map[string]string{"reason": reason}) }
 
-func (e *events) tell(v any) error {
+func (e *events) send(v any) error {
 	if m, ok := v.(missed); ok {
 		return e.event("missed", m)
 	}

@@ -40,12 +40,12 @@ const apart = "\x00"
 // Add adds counts of an organisation.
 func (s *CountStore) Add(ctx context.Context, org string, counts map[CountKey]int64) error {
 	hours := make(map[string]map[string]int64)
-	for said, n := range counts {
-		hour := hourOf(org, said.Hour)
+	for key, n := range counts {
+		hour := hourOf(org, key.Hour)
 		if hours[hour] == nil {
 			hours[hour] = make(map[string]int64)
 		}
-		hours[hour][strings.Join([]string{said.Policy, said.Verdict, said.Team}, apart)] = n
+		hours[hour][strings.Join([]string{key.Policy, key.Verdict, key.Team}, apart)] = n
 	}
 	return s.hours.Add(ctx, hours)
 }

@@ -19,13 +19,13 @@ type watching struct {
 	*Decisions
 	q    explain.Query
 	out  chan any
-	told *lru.Cache[string, bool] // by decision ID
+	sent *lru.Cache[string, bool] // by decision ID
 	// places is the position up to which the archive has been read, by organisation.
 	places map[string]string
 }
 
-// watch returns a channel of the selected decisions from now on: those of this gateway immediately, those of others once they are
-// in the archive. When ctx ends, the channel is closed. Decisions dropped because the client is too slow are replaced by a missed
+// watch returns a channel of the selected decisions from now on: decisions of this gateway immediately, and decisions of other gateways
+// once they are in the archive. When ctx ends, the channel is closed. Decisions dropped because the client is too slow are replaced by a missed
 // value.
 func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 	w := &watching{d, q, make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
@@ -34,16 +34,16 @@ func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 	go func() {
 		defer close(w.out)
 		defer own.Stop()
-		look := time.NewTicker(othersEvery)
-		defer look.Stop()
+		tick := time.NewTicker(othersEvery)
+		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case p := <-own.C:
 				s := p.Report(nil).Summary()
-				w.tell(ctx, &s)
-			case <-look.C:
+				w.sendOnce(ctx, &s)
+			case <-tick.C:
 				w.others(ctx)
 			}
 			if n := own.TakeMissed(); n > 0 {
@@ -55,21 +55,21 @@ func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 }
 
 // others sends the decisions archived since the last call. While the store is unavailable, only this gateway's decisions are sent;
-// those of others follow later.
+// decisions of other gateways follow later.
 func (w *watching) others(ctx context.Context) {
 	if w.archive == nil {
 		return
 	}
 	for _, org := range w.orgs(w.q.Org) {
-		place, err := w.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.tell(ctx, s) })
+		place, err := w.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.sendOnce(ctx, s) })
 		if err == nil || w.places[org] != "" {
 			w.places[org] = place
 		}
 	}
 }
 
-func (w *watching) tell(ctx context.Context, s *explain.Summary) {
-	if known, _ := w.told.ContainsOrAdd(s.DecisionID, true); !known && w.q.Match(s) {
+func (w *watching) sendOnce(ctx context.Context, s *explain.Summary) {
+	if known, _ := w.sent.ContainsOrAdd(s.DecisionID, true); !known && w.q.Match(s) {
 		w.send(ctx, *s)
 	}
 }

@@ -23,7 +23,7 @@ func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gatew
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
-			return Gateway{}, fmt.Errorf("address of this gateway for Envoys: no route to Redis: %w; set envoy.xds.advertise", err)
+			return Gateway{}, fmt.Errorf("cannot determine the address of this gateway for Envoys: %w; set envoy.xds.advertise", err)
 		}
 	}
 	at := func(a net.Addr) netip.AddrPort {
@@ -111,11 +111,11 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	switch {
 	case i >= 0:
 	case len(groups) == 0:
-		return Group{}, nil, errors.New("envoy.xds.groups has no node group")
+		return Group{}, nil, errors.New("envoy.xds.groups does not define a node group")
 	case id == "":
-		return Group{}, nil, errors.New("envoy.xds.groups has several node groups: name one with --node-group")
+		return Group{}, nil, errors.New("envoy.xds.groups defines several node groups: select one with --node-group")
 	default:
-		return Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
+		return Group{}, nil, fmt.Errorf("node group %q is not defined in envoy.xds.groups", id)
 	}
 	at := func(listen string) netip.AddrPort {
 		_, port, _ := net.SplitHostPort(listen)

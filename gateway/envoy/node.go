@@ -57,14 +57,14 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.nodes[stream]
-	if told := req.GetNode(); told != nil && n.group == "" {
-		if s.groups[told.GetCluster()] == nil {
-			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", clipReason(told.GetId()), "group",
-				clipReason(told.GetCluster()), "network.peer.address", n.address)
-			return errGroup(clipReason(told.GetCluster()))
+	if identified := req.GetNode(); identified != nil && n.group == "" {
+		if s.groups[identified.GetCluster()] == nil {
+			s.deps.Logger.Warn("refused an Envoy of an unknown node group", "node", clipReason(identified.GetId()), "group",
+				clipReason(identified.GetCluster()), "network.peer.address", n.address)
+			return errGroup(clipReason(identified.GetCluster()))
 		}
-		v := told.GetUserAgentBuildVersion().GetVersion()
-		n.id, n.group, n.version = clipReason(told.GetId()), told.GetCluster(),
+		v := identified.GetUserAgentBuildVersion().GetVersion()
+		n.id, n.group, n.version = clipReason(identified.GetId()), identified.GetCluster(),
 			fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 		s.deps.Logger.Info("Envoy connected", "node", n.id, "group", n.group, "version", n.version, "network.peer.address", n.address)
 	}

@@ -42,7 +42,7 @@ func (s *Server) status(context.Context, adminapi.Principal, adminapi.NoParams) 
 
 // grouped is the parameter that names a group of Envoys.
 type grouped struct {
-	Group string `query:"group,required" doc:"a node group of the configuration"`
+	Group string `query:"group,required" doc:"id of a configured node group"`
 }
 
 func (s *Server) snapshot(_ context.Context, _ adminapi.Principal, p grouped) (GroupSnapshot, error) {

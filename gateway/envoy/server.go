@@ -97,7 +97,7 @@ func (s *Server) observe(m metric.Meter) error {
 		return err
 	}
 	behind, err := m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription(
-		"1 while Envoys of this gateway do not have the current configuration, because an Envoy refused it."))
+		"1 while Envoys of this gateway use an older configuration because an Envoy refused the current one."))
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 	if want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
 		return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
 	}) {
-		s.deps.Logger.Warn("Envoy without the token of envoy.xds.token refused")
-		return status.Error(codes.Unauthenticated, "the token of envoy.xds.token is missing or wrong: start Envoy with a new bootstrap")
+		s.deps.Logger.Warn("refused an Envoy without a valid envoy.xds.token")
+		return status.Error(codes.Unauthenticated, "the token is missing or differs from envoy.xds.token: start Envoy with a new bootstrap")
 	}
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
 }
@@ -238,7 +238,7 @@ func (s *Server) Withdraw() error {
 			if p.refused != nil {
 				p.refused.Withdrawn = true
 			}
-			s.deps.Logger.Error("Envoy configuration withdrawn, previous configuration restored", "group", id)
+			s.deps.Logger.Error("withdrew the Envoy configuration and restored the previous configuration", "group", id)
 		}
 	}
 	return s.serve()
@@ -259,7 +259,7 @@ func (s *Server) Snapshot(group string) (resources map[string]string, gateways [
 	defer s.mu.Unlock()
 	snapshot, err := s.cache.GetSnapshot(group)
 	if err != nil {
-		return nil, nil, fmt.Errorf("no node group %q is configured (configured: %q)", group, slices.Sorted(maps.Keys(s.groups)))
+		return nil, nil, fmt.Errorf("node group %q is not configured; configured groups: %q", group, slices.Sorted(maps.Keys(s.groups)))
 	}
 	resources, err = Render(snapshot)
 	return resources, slices.Clone(s.gateways), err
@@ -267,5 +267,5 @@ func (s *Server) Snapshot(group string) (resources map[string]string, gateways [
 
 // errGroup is the error for a node of an unknown group.
 func errGroup(group string) error {
-	return status.Errorf(codes.PermissionDenied, "no node group %q is configured: node.cluster of the bootstrap names it", group)
+	return status.Errorf(codes.PermissionDenied, "node group %q, which node.cluster of the bootstrap names, is not configured", group)
 }

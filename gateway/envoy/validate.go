@@ -23,23 +23,23 @@ func Validate(c *settings.Config) error {
 		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
 		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path on the Envoys' machines")
 		errs.If(len(g.Certificates) > 0 && g.TLS.Certificate.IsZero(), at+".certificates",
-			"needs tls, the certificate for callers that send no host name")
+			"requires tls, which sets the certificate for callers that do not send a host name")
 		for j, t := range g.Certificates {
-			errs.If(t.Certificate.IsZero(), fault.Index(at+".certificates", j), "needs certificate and key")
+			errs.If(t.Certificate.IsZero(), fault.Index(at+".certificates", j), "requires both certificate and key")
 		}
-		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
+		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "requires tls")
 		if needs := groups[i].DirectRequests(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology",
-				"%s needs the addresses of these Envoys in balancers.addresses: otherwise all callers have the same address", needs))
+				"%s requires the addresses of these Envoys in balancers.addresses; otherwise all callers appear to have the same address", needs))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
 			errs = append(errs, fault.At(at, placed(err)))
 		}
-		errs.If(!zoneName.MatchString(g.Zone), at+".zone", "must be a name of letters, digits, '-', '_' and '.'")
+		errs.If(!zoneName.MatchString(g.Zone), at+".zone", "must consist of letters, digits, '-', '_' and '.'")
 	}
-	errs.If(!zoneName.MatchString(c.Envoy.XDS.Zone), "zone", "must be a name of letters, digits, '-', '_' and '.'")
+	errs.If(!zoneName.MatchString(c.Envoy.XDS.Zone), "zone", "must consist of letters, digits, '-', '_' and '.'")
 	for i, p := range c.Envoy.XDS.Gateways {
-		errs.If(!zoneName.MatchString(p.Zone), fault.Index("gateways", i)+".zone", "must be a name of letters, digits, '-', '_' and '.'")
+		errs.If(!zoneName.MatchString(p.Zone), fault.Index("gateways", i)+".zone", "must consist of letters, digits, '-', '_' and '.'")
 	}
 	if len(c.Envoy.XDS.Groups) == 0 {
 		return errors.Join(errs...)
@@ -47,17 +47,17 @@ func Validate(c *settings.Config) error {
 	if n := len(c.Envoy.XDS.Token.Reveal()); n > 0 && n < settings.MinEnvoyToken {
 		errs = append(errs, fault.Errorf("token", "must have at least %d characters", settings.MinEnvoyToken))
 	}
-	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, the address that their Envoys connect to")
+	errs.If(c.Envoy.Listen == "", "groups", "require envoy.listen, the address that Envoys connect to")
 	if addr := c.AdvertisedAddr(); !addr.IsValid() || addr.IsUnspecified() &&
 		(c.Redis.Embedded || strings.HasPrefix(c.Redis.URL.Reveal(), "unix:")) {
 		errs = append(errs, fault.Errorf("advertise",
 			"is required: the IP address that Envoys connect to cannot be derived from listen or Redis"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
-		errs.If(pair != nil && newPeer(c, pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
+		errs.If(pair != nil && newPeer(c, pair).Name == "", "groups", "require a DNS name in the certificate of %s", path)
 	}
 	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups",
-		"need envoy.tls.ca, the certificate authority with which Envoys verify the data listener")
+		"require envoy.tls.ca, the certificate authority that Envoys use to verify the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 

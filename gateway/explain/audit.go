@@ -67,7 +67,7 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 			s.USDPerHour, s.USDPerMonth = hourly.String(), catalog.Monthly(hourly).String()
 		}
 		one.Caller = policies.Caller{Org: org, Team: s.Team, Key: s.Key, Roles: []string{"admin"}}
-		d, err := a.judge(ctx, &one, &it)
+		d, err := a.evaluate(ctx, &one, &it)
 		switch {
 		case err != nil:
 			s.Verdict, s.Reason = Unknown, err.Error()
@@ -88,8 +88,8 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 	return out
 }
 
-// judge evaluates the policies for one resource.
-func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *upstream.Listed) (policies.Decision, error) {
+// evaluate evaluates the policies for one resource.
+func (a *Auditor) evaluate(ctx context.Context, in *policies.Input, it *upstream.Listed) (policies.Decision, error) {
 	op := a.Updates[it.Kind]
 	if op == nil {
 		return policies.Decision{}, nil // resources of this kind cannot be updated

@@ -90,10 +90,10 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 }
 
 // addSilent adds the enabled policies that produced no result.
-func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
-	out := said
+func (r *DryRun) addSilent(caller *identity.Caller, reported []Policy) []Policy {
+	out := reported
 	for _, e := range r.Entries(caller.Org) {
-		if slices.ContainsFunc(said, func(p Policy) bool { return p.Policy == e.Policy }) {
+		if slices.ContainsFunc(reported, func(p Policy) bool { return p.Policy == e.Policy }) {
 			continue
 		}
 		p := Policy{Policy: e.Policy, Verdict: verdictPasses}

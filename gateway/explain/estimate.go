@@ -118,13 +118,13 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 }
 
 // ForCaller returns the policy results that callers may see: denials, warnings and changes, but not results in mode shadow.
-func ForCaller(all []Policy) (told []Policy) {
+func ForCaller(all []Policy) (visible []Policy) {
 	for _, p := range all {
 		switch p.Verdict {
 		case verdictDenies, verdictWarns, verdictChanges:
 			p.Doc = ""
-			told = append(told, p)
+			visible = append(visible, p)
 		}
 	}
-	return told
+	return visible
 }

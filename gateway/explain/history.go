@@ -299,7 +299,7 @@ func (s Summary) ForCaller() Summary {
 // words describes the policy results.
 func (s PolicyNames) words() string {
 	var parts []string
-	for _, said := range []struct {
+	for _, part := range []struct {
 		names      []string
 		one, after string
 	}{
@@ -309,8 +309,8 @@ func (s PolicyNames) words() string {
 		{s.Excepted, "exception ", ""},
 		{s.Changed, "changed by ", ""},
 	} {
-		if len(said.names) > 0 {
-			parts = append(parts, said.one+strings.Join(said.names, ", ")+said.after)
+		if len(part.names) > 0 {
+			parts = append(parts, part.one+strings.Join(part.names, ", ")+part.after)
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -93,7 +93,7 @@ type Stage struct {
 	// Result is passed, refused, answers or unknown.
 	Result string   `json:"result"`
 	Notes  []string `json:"notes,omitempty"`
-	// StartMs is when the stage began, counted from the first stage of the request or of the call, and Ms how long it took, in milliseconds.
+	// StartMs is the start time of the stage relative to the first stage of the request or call, and Ms is its duration, in milliseconds.
 	// The last stage includes the response phase. Both are absent in dry runs.
 	StartMs float64 `json:"startMs,omitempty"`
 	Ms      float64 `json:"ms,omitempty"`

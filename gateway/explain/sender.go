@@ -51,7 +51,7 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 func answer(ex *filter.Exchange, status int, doc any) error {
 	ex.SimulateResponse(&filter.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
 	if doc == nil {
-		ex.Response.Status, ex.Response.Body = http.StatusNotFound, problem.NotFound.New("the resource has been deleted by then").JSON()
+		ex.Response.Status, ex.Response.Body = http.StatusNotFound, problem.NotFound.New("the resource was deleted by an earlier call").JSON()
 		return nil
 	}
 	var err error
@@ -95,7 +95,7 @@ func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 		}
 	}
 	if get != nil {
-		s.keep(strings.TrimSuffix(ex.Out.Path, "/action"), left)
+		s.store(strings.TrimSuffix(ex.Out.Path, "/action"), left)
 	}
 	if left == nil && ex.Dialect.IsRun() {
 		left = map[string]any{} // all responses of the run interface are JSON
@@ -122,7 +122,7 @@ func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[stri
 	return answer(ex, ex.Operation.SuccessStatus, object)
 }
 
-func (s *sender) keep(path string, object any) {
+func (s *sender) store(path string, object any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.simulated[path] = object

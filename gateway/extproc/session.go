@@ -73,7 +73,7 @@ func (se *session) handle(ctx context.Context, req *extprocv3.ProcessingRequest)
 }
 
 func outOfOrder(what string) error {
-	return status.Errorf(codes.InvalidArgument, "%s out of order: check the processing mode of the filter", what)
+	return status.Errorf(codes.InvalidArgument, "%s received out of order: check the processing mode of the filter", what)
 }
 
 // requestHeaders starts the exchange. The head part of the chain runs now if the headers contain the length of the body. Otherwise it runs
@@ -101,7 +101,7 @@ func (se *session) requestHeaders(
 		se.phase = awaitBody
 		return headersOnly(se.ex.In.Header), nil
 	}
-	return se.judge(in.Header, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+	return se.completeRequest(in.Header, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
 		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
 			RequestHeaders: &extprocv3.HeadersResponse{Response: c},
 		}}
@@ -125,7 +125,7 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 	if !se.headed && !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
 		return se.immediate(), nil
 	}
-	return se.judge(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+	return se.completeRequest(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
 		body := se.ex.Out.Body
 		set(c.HeaderMutation, "content-length", strconv.Itoa(len(body)))
 		c.BodyMutation = &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: body}}
@@ -135,10 +135,10 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 	}), nil
 }
 
-// judge runs the rest of the request phase and returns the difference between the headers Envoy has and Out, wrapped for the current phase.
+// completeRequest runs the rest of the request phase and returns the header changes that turn the headers at Envoy into Out, wrapped for the current phase.
 // If the response must be complete, the processor makes the call to the platform itself: two more messages to Envoy would cost more than
 // the call.
-func (se *session) judge(
+func (se *session) completeRequest(
 	have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse,
 ) *extprocv3.ProcessingResponse {
 	ex := se.ex
@@ -221,7 +221,7 @@ func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingRe
 		run = se.pipeline.Chain.RunHeaders
 	}
 	if run(se.ctx, se.ex) {
-		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("envoy answered %d (%s), but the chain found no error", code, details))
+		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("Envoy responded with status %d (%s), but the chain found no error", code, details))
 	}
 	return se.immediate()
 }
@@ -232,7 +232,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 	if code == http.StatusGatewayTimeout || code == http.StatusRequestTimeout {
 		cause = context.DeadlineExceeded
 	}
-	se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, fmt.Errorf("envoy answered %d (%s): %w", code, details, cause))
+	se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, fmt.Errorf("Envoy responded with status %d (%s): %w", code, details, cause))
 	return se.immediate()
 }
 

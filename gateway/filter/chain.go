@@ -88,8 +88,8 @@ const (
 	StageAssignIDs     = "assign ids"
 	StageAnswerLocally = "answer locally"
 	StageDryRun        = "dry run"
-	// StageDispatch is the name of the stage that sends the call to the platform. There is no filter for it, because behind Envoy it is Envoy
-	// that sends the call.
+	// StageDispatch is the name of the stage that sends the call to the platform. The stage is not a filter, because
+	// Envoy sends the call if it is in front of the gateway.
 	StageDispatch = "dispatch"
 )
 
@@ -172,7 +172,7 @@ func (l Explainers) Notes(ex *Exchange, stage string) []string {
 	}
 	var notes []string
 	if ex.Event.UpstreamStatus != 0 {
-		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
+		notes = append(notes, fmt.Sprintf("the platform returned status %d", ex.Event.UpstreamStatus))
 	}
 	if ex.Adopted != "" {
 		notes = append(notes, ex.Adopted+" was created anyway and found afterwards")

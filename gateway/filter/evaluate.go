@@ -137,7 +137,7 @@ func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc an
 	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
 		p := problemOf(err)
-		out := problem.PolicyUnavailable.New("the organisation's policies changed the body to an invalid one: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
+		out := problem.PolicyUnavailable.New("the organisation's policies made the body invalid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
 		out.Errors = p.Errors
 		return out
 	}
@@ -228,7 +228,7 @@ func (ex *Exchange) ApplyExceptions(ctx context.Context, lifted []policies.Excep
 
 func evaluationFailed(err error) error {
 	if errors.Is(err, strictjson.ErrTooManyNumbers) {
-		return problem.BadSyntax.New("the input contains a list of numbers that is too long for a policy that reads it").Because(err)
+		return problem.BadSyntax.New("the body contains a list of numbers that is too long for a policy to evaluate").Because(err)
 	}
 	return problem.PolicyUnavailable.New("the organisation's policies could not be evaluated").Because(err)
 }

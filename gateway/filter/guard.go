@@ -56,7 +56,7 @@ func (g *Guard) countAnonymous(peer string) error {
 	return nil
 }
 
-// returnAnonymous takes back one anonymous request of an address.
+// returnAnonymous uncounts one anonymous request of an address.
 func (g *Guard) returnAnonymous(peer string) {
 	if addr, limited := g.address(peer); limited {
 		g.anonymous.Return(addr)
@@ -72,6 +72,6 @@ func (g *Guard) address(peer string) (addr netip.Addr, limited bool) {
 
 func tooMany(what string, wait time.Duration) error {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return problem.RateLimited.New("too many "+what+" came from this address").
+	return problem.RateLimited.New("too many "+what+" from this address").
 		With("Retry-After", strconv.FormatInt(seconds, 10))
 }

@@ -33,7 +33,7 @@ func (h *Help) of(ex *Exchange) (contact, page string) {
 // onProblem adds the contact line to a problem.
 func (h *Help) onProblem(ex *Exchange, p *problem.Problem) {
 	if p.Contact, p.Page = h.of(ex); p.Contact != "" {
-		p.Detail = strings.TrimRight(p.Detail, ".") + "; for help, contact " + p.Contact + " and name " + cmp.Or(p.Page, ex.DecisionID)
+		p.Detail = strings.TrimRight(p.Detail, ".") + "; for help, contact " + p.Contact + " and mention " + cmp.Or(p.Page, ex.DecisionID)
 	}
 }
 

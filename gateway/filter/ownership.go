@@ -217,7 +217,7 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 func (f *CheckOwnership) object(ctx context.Context, ex *Exchange, n reference) (map[string]any, error) {
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
 	if refusal != nil && refusal.Status != http.StatusNotFound {
-		return nil, ownerUnknown(fmt.Errorf("%w: a read returned status %d", upstream.ErrUnreachable, refusal.Status))
+		return nil, ownerUnknown(fmt.Errorf("%w: a read of the resource returned status %d", upstream.ErrUnreachable, refusal.Status))
 	}
 	object, _ := doc.(map[string]any)
 	return object, err

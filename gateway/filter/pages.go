@@ -132,7 +132,7 @@ func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, curso
 		return fmt.Errorf("%w: response body: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode < http.StatusMultipleChoices && res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: a page of a list returned status %d", upstream.ErrUnreachable, res.StatusCode)
+		return fmt.Errorf("%w: a list page returned status %d", upstream.ErrUnreachable, res.StatusCode)
 	}
 	return nil
 }

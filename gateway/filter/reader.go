@@ -38,7 +38,7 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 		_, refusal, err := r.ReadCached(ctx, ex, op, map[string]string{"id": id})
 		switch {
 		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
-			return false, problem.PriceUnavailable.New("the price of this run is unknown, and the platform cannot be asked whether it is the organisation's endpoint; try again later").
+			return false, problem.PriceUnavailable.New("the price of this run is unknown, and the owner of the endpoint cannot be determined right now; try again later").
 				With("Retry-After", "1").Because(err)
 		case refusal == nil:
 			return op != r.Health, nil
@@ -71,7 +71,7 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 	defer done()
 	if status := child.Response.Status; status != http.StatusOK {
 		if status < http.StatusMultipleChoices { // neither a resource nor a refusal
-			return nil, nil, fmt.Errorf("%w: a read returned status %d", upstream.ErrUnreachable, status)
+			return nil, nil, fmt.Errorf("%w: a read of the resource returned status %d", upstream.ErrUnreachable, status)
 		}
 		if err := (SanitizeResponse{Upstream: r.Upstream}).Response(ctx, child); err != nil {
 			return nil, nil, err

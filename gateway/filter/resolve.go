@@ -124,7 +124,7 @@ func resolveNotes(in *policies.Input) []string {
 	return notes
 }
 
-// readCurrent reads the resource of a call that has no content chosen by the caller (logs, stop, delete), if a policy reads it.
+// readCurrent reads the resource of a call whose caller sends no content (logs, stop, delete), if a policy needs the resource.
 func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
 	if get == nil || verb == operation.VerbRead {

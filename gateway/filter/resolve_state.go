@@ -103,7 +103,7 @@ func (f *EvaluatePolicies) current(ctx context.Context, ex *Exchange, before *po
 	}
 	get := f.Reads[ex.Operation.ID]
 	if get == nil {
-		return fmt.Errorf("no operation reads the resource of %s", ex.Operation.ID)
+		return fmt.Errorf("operation %s changes a resource that no operation reads", ex.Operation.ID)
 	}
 	current, refusal, err := f.Reader.Read(ctx, ex, get, ex.Params)
 	if err != nil {

@@ -43,9 +43,9 @@ func (f SanitizeResponse) Response(_ context.Context, ex *Exchange) error {
 	}
 	switch {
 	case a.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: the platform answered 401", upstream.ErrCredential)
+		return fmt.Errorf("%w: the platform returned status 401", upstream.ErrCredential)
 	case a.Status < 200 || a.Status >= 300 && a.Status < 400 || a.Status > 599:
-		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
+		return fmt.Errorf("%w: the platform returned status %d", upstream.ErrUnreachable, a.Status)
 	}
 	if coding := a.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
 		// No coding was requested. The caller could not decode the body, because Content-Encoding is not forwarded.

@@ -21,7 +21,7 @@ func reservedName(ex *Exchange) error {
 	if ex.Operation.ID != "createSecret" || prefix == "" || len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return nil
 	}
-	p := problem.RuleBroken.New("names of secrets that begin with the platform's name are reserved")
+	p := problem.RuleBroken.New("secret names that begin with the platform's name are reserved")
 	p.Errors = []string{"$.name: must not begin with " + prefix + " (in any letter case)"}
 	return p
 }

@@ -23,7 +23,7 @@ import (
 
 // Deduplicator implements [filter.Intents]: it ensures that a resource is created only once. A request that equals another request in
 // progress is a repeat, unless the caller of the other request is still connected. Repeats are answered without evaluating policies again:
-// the result of an allowed call stands, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
+// the result of an allowed call remains valid, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
 type Deduplicator struct {
 	// Tracker tracks the intents of this gateway.
 	Tracker *Tracker

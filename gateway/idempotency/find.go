@@ -69,7 +69,7 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		return nil, nil
 	case record == nil:
-		return nil, fmt.Errorf("%w: %s %s cannot be read", upstream.ErrUnreachable, kind.Noun(), id)
+		return nil, fmt.Errorf("%w: cannot read %s %s", upstream.ErrUnreachable, kind.Noun(), id)
 	default:
 		return record, nil
 	}

@@ -47,16 +47,16 @@ func (d *Tracker) replyKey(org, id string) string { return d.orgPrefix(org) + "t
 // queryCaller asks the gateway that executes an intent whether the caller is still connected. It returns true if that gateway has answered
 // so to a query made at or after the given time by the store's clock.
 func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Time) bool {
-	var said *redis.StringCmd
+	var reply *redis.StringCmd
 	_, err := d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, d.queryKey(org, id), asked.UnixMilli(), queryTTL)
-		said = p.Get(ctx, d.replyKey(org, id))
+		reply = p.Get(ctx, d.replyKey(org, id))
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return false
 	}
-	at, err := said.Int64()
+	at, err := reply.Int64()
 	return err == nil && at >= asked.UnixMilli()
 }
 
@@ -83,7 +83,7 @@ func (d *Tracker) answerQueries(ctx context.Context) {
 			return nil
 		})
 		if err != nil && ctx.Err() == nil {
-			d.logger.DebugContext(ctx, "cannot answer queries about callers, will retry", "org", org, "error", err.Error())
+			d.logger.DebugContext(ctx, "cannot respond to caller status queries, will retry", "org", org, "error", err.Error())
 		}
 	}
 }

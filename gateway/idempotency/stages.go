@@ -61,7 +61,7 @@ func (RecoverLost) Name() string { return "recover lost create" }
 // Request returns 503 if another gateway may have declared this gateway dead since the intent was recorded.
 func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
 	if o := ex.Idempotency; o != nil && o.Recorded && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.IdempotencyUnavailable.New("the gateway was paused for too long; nothing was sent; try again").
+		return problem.IdempotencyUnavailable.New("the gateway was paused for too long, so nothing was sent; try again").
 			With("Retry-After", "1").Because(errPaused)
 	}
 	return nil

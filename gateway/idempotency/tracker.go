@@ -63,7 +63,7 @@ func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func())
 // Store returns the store of intents, where the ledger records the intents of its reservations.
 func (d *Tracker) Store() *redisstore.Intents { return d.store }
 
-// unknownPeer stands for gateways whose heartbeats have not been received yet. It never completes a recovery.
+// unknownPeer represents gateways whose heartbeats have not been received yet. It never completes a recovery.
 const unknownPeer = "?"
 
 // SetPeers sets the name under which this gateway restores lost intents, and a function that returns the names of all live gateways. alive
@@ -305,7 +305,7 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 // EndAsync ends the intent after the response has been sent.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
 	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
-		d.logger.Warn("outcome queue is full: dropped the outcome of a create request; a retry may not find the created resource",
+		d.logger.Warn("outcome queue is full, dropping the outcome of a create request; a retry might not find the created resource",
 			"org", w.Org, "intent", i.ID)
 	}
 	d.MarkEnded(i, e)

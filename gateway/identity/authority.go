@@ -17,12 +17,12 @@ import (
 // Authority is a certificate authority that signs callers' certificates, with the mapping from certificate names to
 // callers.
 type Authority struct {
-	ID  string            `yaml:"id,required" doc:"short name; the ids of its callers in logs, quotas and the ledger are id:HASH, with a hash of the subject"`
-	CA  strictyaml.Secret `yaml:"ca,required" doc:"certificates of the authority in PEM: the root or intermediate certificates that sign certificates of callers"`
-	CRL strictyaml.Secret `yaml:"crl" doc:"certificate revocation lists in PEM, one for each signing authority; certificates of an authority without a current list are rejected"`
+	ID  string            `yaml:"id,required" doc:"short name of the authority. Its callers appear as id:HASH in logs, quotas and the ledger, where HASH is a hash of the subject"`
+	CA  strictyaml.Secret `yaml:"ca,required" doc:"root or intermediate certificates that sign the certificates of callers, in PEM"`
+	CRL strictyaml.Secret `yaml:"crl" doc:"certificate revocation lists in PEM, one for each signing authority. Certificates are rejected if the list of their authority is missing or has expired"`
 
-	MaxLife time.Duration `yaml:"max_life" doc:"maximum validity period of a certificate, from not before to not after; required without crl"`
-	Subject NameKind      `yaml:"subject" doc:"kind of subject alternative name that identifies the caller; a certificate must have exactly one of this kind. Empty means uri"`
+	MaxLife time.Duration `yaml:"max_life" doc:"maximum validity period of a certificate, notBefore to notAfter; required if crl is not set"`
+	Subject NameKind      `yaml:"subject" doc:"type of the subject alternative name that identifies the caller. A certificate must have exactly one name of this type. Empty means uri"`
 
 	Mapping `yaml:",inline"`
 
@@ -51,7 +51,7 @@ func (NameKind) Values() []string {
 func (a *Authority) Validate() error {
 	errs := fault.Found{validateID(a.ID), a.Mapping.Validate()}
 	errs.If(a.CA.IsZero(), "ca", "is required")
-	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required without crl, so that a stolen certificate expires")
+	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required if crl is not set, so that a stolen certificate expires")
 	errs.If(a.MaxLife < 0, "max_life", "must not be negative")
 	for path, name := range a.names() {
 		errs.If(!slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/"), path,

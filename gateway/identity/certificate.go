@@ -121,12 +121,12 @@ func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, 
 	if err != nil {
 		return nil, &CertificateError{err}
 	}
-	said := names{chain[0]}
-	sub := said.Values(string(a.by.subject()))
+	presented := names{chain[0]}
+	sub := presented.Values(string(a.by.subject()))
 	if len(sub) != 1 || sub[0] == "" {
-		return nil, &CertificateError{fmt.Errorf("%d names of kind %s, want one", len(sub), a.by.subject())}
+		return nil, &CertificateError{fmt.Errorf("certificate has %d subject alternative names of type %s, want 1", len(sub), a.by.subject())}
 	}
-	c, err := a.by.caller(said, as.teams)
+	c, err := a.by.caller(presented, as.teams)
 	if err != nil {
 		return nil, &CertificateError{err}
 	}
@@ -158,7 +158,7 @@ func (as *Authorities) verify(chain []*x509.Certificate, now time.Time) (accepta
 		as.accepted.Add(id, found[0])
 		return found[0], nil
 	}
-	return acceptance{}, errors.New("matches more than one configured CA")
+	return acceptance{}, errors.New("certificate matches more than one configured CA")
 }
 
 // digestOf returns the digest of a chain.
@@ -176,13 +176,13 @@ func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance,
 	leaf := chain[0]
 	switch {
 	case len(chain) > maxChain:
-		return acceptance{}, fmt.Errorf("chain has more than %d intermediate certificates", maxChain-1)
+		return acceptance{}, fmt.Errorf("certificate chain has more than %d intermediate certificates", maxChain-1)
 	case leaf.IsCA:
-		return acceptance{}, errors.New("CA certificate, want a client certificate")
+		return acceptance{}, errors.New("certificate is a CA certificate, not a client certificate")
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):
-		return acceptance{}, errors.New("client authentication not allowed")
+		return acceptance{}, errors.New("certificate does not allow client authentication")
 	case a.MaxLife > 0 && leaf.NotAfter.Sub(leaf.NotBefore) > a.MaxLife:
-		return acceptance{}, fmt.Errorf("validity period exceeds %s", a.MaxLife)
+		return acceptance{}, fmt.Errorf("validity period of the certificate exceeds %s", a.MaxLife)
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -234,14 +234,14 @@ func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time
 			continue
 		}
 		if l.serials[string(c.SerialNumber.Bytes())] {
-			return until, errors.New("revoked, or an issuer is revoked")
+			return until, errors.New("the certificate or one of its issuers was revoked")
 		}
 		if !now.Before(l.ThisUpdate) && now.Before(l.NextUpdate) {
 			until = later(until, l.NextUpdate)
 		}
 	}
 	if until.IsZero() {
-		return until, errors.New("no current revocation list of the issuer")
+		return until, errors.New("no current revocation list is available for the issuer")
 	}
 	return until, nil
 }
@@ -264,12 +264,12 @@ func earlier(a, b time.Time) time.Time {
 // stillAccepts reports whether the chain of a caller is still accepted at the time now, and until when. If the chain
 // alone identifies the caller, it must still identify the same caller.
 func (as *Authorities) stillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
-	again, err := as.find(c.chain, now)
+	current, err := as.find(c.chain, now)
 	if err != nil {
 		return time.Time{}, false
 	}
 	byKey := c.digest != Digest{} || c.claims != nil
-	return again.Until, again.same(c) || byKey && again.Org == c.Org
+	return current.Until, current.same(c) || byKey && current.Org == c.Org
 }
 
 // names provides the subject alternative names of a certificate as claims. The common name is ignored.

@@ -14,9 +14,9 @@ import (
 
 // TokenIssuer configures an issuer and the tokens that are accepted from it.
 type TokenIssuer struct {
-	URL        string        `yaml:"url,required" doc:"the issuer's identifier, exactly as in the claim iss of its tokens: https, or http on loopback"`
-	JWKS       string        `yaml:"jwks_url" doc:"URL of the issuer's keys, a JSON Web Key Set; empty uses the one in its discovery document, <url>/.well-known/openid-configuration"`
-	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the claim aud, the issuer's name for this gateway; a token must have one of them"`
+	URL        string        `yaml:"url,required" doc:"identifier of the issuer, exactly as in the claim iss of its tokens. The URL must be https unless the host is a loopback address"`
+	JWKS       string        `yaml:"jwks_url" doc:"URL of the issuer's JSON Web Key Set. If empty, the gateway reads the URL from the discovery document, <url>/.well-known/openid-configuration"`
+	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the claim aud, which names this gateway at the issuer. A token must contain at least one of these values"`
 	Algorithms []Algorithm   `yaml:"algorithms" doc:"accepted signature algorithms; absent means RS256, PS256, ES256 and EdDSA"`
 	MaxAge     time.Duration `yaml:"max_age" doc:"maximum age of a token, even if it has not expired; 0 means 24h"`
 
@@ -60,9 +60,9 @@ func (c TokenIssuer) Validate() error {
 	if c.JWKS != "" {
 		errs = append(errs, fault.At("jwks_url", checkURL(c.JWKS)))
 	}
-	errs.If(strings.ContainsAny(c.URL, "?#"), "url", "must have no query and no fragment")
+	errs.If(strings.ContainsAny(c.URL, "?#"), "url", "must not have a query or fragment")
 	errs.If(len(c.Audiences) == 0 || slices.Contains(c.Audiences, ""), "audiences",
-		"must name at least one audience and no empty one; otherwise tokens for other services would be accepted")
+		"must contain at least one audience and no empty value; otherwise tokens for other services would be accepted")
 	errs.If(c.MaxAge < 0, "max_age", "must not be negative")
 	return errors.Join(errs...)
 }
@@ -72,9 +72,9 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil:
-		return errors.New("must be a URL with a host and no user")
+		return errors.New("must be a URL with a host and without user information")
 	case u.Scheme != "https" && (u.Scheme != "http" || !egress.Loopback(u.Hostname())):
-		return errors.New("must be https, except for loopback addresses")
+		return errors.New("must be https unless the host is a loopback address")
 	}
 	return egress.CheckPort(u)
 }

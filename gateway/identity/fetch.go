@@ -70,7 +70,7 @@ func discover(ctx context.Context, issuer string) (document discovered, err erro
 		return document, errors.New("discovery: invalid document")
 	}
 	if document.Issuer != issuer {
-		return document, fmt.Errorf("discovery: document is for another issuer, %.100q", document.Issuer)
+		return document, fmt.Errorf("discovery: document names a different issuer: %.100q", document.Issuer)
 	}
 	return document, nil
 }
@@ -107,7 +107,7 @@ func get(ctx context.Context, client *http.Client, from string) ([]byte, error) 
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	if err == nil && len(text) > maxDocument {
-		err = fmt.Errorf("response of the issuer exceeds %d bytes", maxDocument)
+		err = fmt.Errorf("response from the issuer exceeds %d bytes", maxDocument)
 	}
 	return text, err
 }

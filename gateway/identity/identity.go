@@ -27,7 +27,7 @@ func ParseDigest(s string) (Digest, error) {
 		return d, fmt.Errorf(`must be the SHA-256 digest of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(s))
 	}
 	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
-		return d, errors.New("must be the SHA-256 digest of the key or token, in hexadecimal digits")
+		return d, errors.New("must be the SHA-256 digest of the key or token in hexadecimal digits")
 	}
 	if d == (Digest{}) {
 		return d, errors.New("must not be zero")
@@ -245,7 +245,7 @@ func (d *Directory) WithChanges(removed []Digest, added []Entry) (*Directory, er
 // lacks returns an error if an entry has the same digest as e.
 func (d *Directory) lacks(e *Entry) error {
 	if first := d.caller(e.Digest); first != nil {
-		return fmt.Errorf("keys %q and %q are the same key", first.Key, e.Caller.Key)
+		return fmt.Errorf("keys %q and %q have the same secret", first.Key, e.Caller.Key)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ type Credentials struct {
 	Chain []*x509.Certificate
 	// Peer is the address of the caller.
 	Peer string
-	// Presented is when the caller presented the token; zero means now. The token may have expired since then, but must
+	// Presented is the time when the caller presented the token; zero means now. The token may have expired since then, but must
 	// not have been revoked.
 	Presented time.Time
 }
@@ -314,7 +314,7 @@ func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (
 	case err != nil:
 		return nil, err
 	case c.Org != certified.Org:
-		return nil, &CertificateError{fmt.Errorf("organisation is %s, but the key or token is of %s", certified.Org, c.Org)}
+		return nil, &CertificateError{fmt.Errorf("certificate is for organisation %s, but the key or token is for %s", certified.Org, c.Org)}
 	}
 	both := *c
 	both.chain, both.Until = from.Chain, earlier(c.Until, certified.Until)

@@ -9,7 +9,7 @@ import (
 
 // Issuer configures an OpenID Connect issuer and the mapping from its claims to callers.
 type Issuer struct {
-	ID          string `yaml:"id,required" doc:"short name; the ids of its callers in logs, quotas and the ledger are id:HASH, with a hash of iss and sub"`
+	ID          string `yaml:"id,required" doc:"short name of the issuer. Its callers appear as id:HASH in logs, quotas and the ledger, where HASH is a hash of iss and sub"`
 	TokenIssuer `yaml:",inline"`
 
 	Mapping `yaml:",inline"`
@@ -102,6 +102,6 @@ func (is *Issuers) stillAccepts(c *Caller, now time.Time) bool {
 	if !is.verifier.StillAccepts(c.claims, now) {
 		return false
 	}
-	again, err := is.caller(c.claims)
-	return err == nil && again.same(c)
+	current, err := is.caller(c.claims)
+	return err == nil && current.same(c)
 }

@@ -56,4 +56,4 @@ func HasWrongChecksum(key string) bool {
 }
 
 // errChecksum wraps ErrUnknown, so that the log can distinguish it.
-var errChecksum = fmt.Errorf("%w: wrong checksum, key was mistyped or altered", ErrUnknown)
+var errChecksum = fmt.Errorf("%w: invalid checksum, the key was mistyped or altered", ErrUnknown)

@@ -252,7 +252,7 @@ func parseKeys(text []byte) ([]key, error) {
 		Keys []jsontext.Value `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil || len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("not a JSON Web Key Set with at most %d keys", maxKeys)
+		return nil, fmt.Errorf("issuer must return a JSON Web Key Set with at most %d keys", maxKeys)
 	}
 	var keys []key
 	for _, text := range set.Keys {
@@ -265,7 +265,7 @@ func parseKeys(text []byte) ([]key, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("key set has no key that verifies signatures")
+		return nil, errors.New("key set does not contain a supported signature key")
 	}
 	return keys, nil
 }

@@ -14,21 +14,21 @@ import (
 
 // Mapping maps the claims of a token, or the names in a certificate, to a caller.
 type Mapping struct {
-	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations whose callers it may identify; if there are several, the claim claims.org selects one"`
-	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. For a token, a name or a JSON pointer such as /realm_access/roles; for a certificate, uri, dns, email, trust_domain, or /ns for the segment after ns in the path of its URI"`
-	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli; a claim with several values must include the value"`
-	Team    string            `yaml:"team" doc:"team of callers whose claims name no team; without it they are refused if claims.team is set"`
-	Teams   map[string]string `yaml:"teams" doc:"maps values of claims.team to teams and ignores other values; absent uses the value as the team id"`
-	Role    Role              `yaml:"role" doc:"role of callers that get no role from grants; without it they are refused"`
-	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores other values"`
-	Labels  map[string]string `yaml:"labels" doc:"maps label names to claims; resources of its callers get these labels, which callers cannot set themselves"`
+	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that callers can belong to. If there are several, the claim named in claims.org selects one"`
+	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. For a token, use names or JSON pointers such as /realm_access/roles. For a certificate, use uri, dns, email, trust_domain, or /ns for the segment after ns in its URI path"`
+	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli. If a claim has several values, one of them must be the required value"`
+	Team    string            `yaml:"team" doc:"team of callers whose claims do not name a team. If claims.team is set and team is not, these callers are refused"`
+	Teams   map[string]string `yaml:"teams" doc:"maps values of claims.team to team ids and ignores all other values. If absent, the value is the team id"`
+	Role    Role              `yaml:"role" doc:"role of callers that do not get a role from grants. If absent, these callers are refused"`
+	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores all other values"`
+	Labels  map[string]string `yaml:"labels" doc:"labels that callers' resources get from claims, by name. Callers cannot set these labels"`
 }
 
 // ClaimNames holds the names of claims.
 type ClaimNames struct {
-	Org   string `yaml:"org" doc:"claim with the organisation's id, which must be in orgs"`
-	Team  string `yaml:"team" doc:"claim with exactly one team of the organisation"`
-	Roles string `yaml:"roles" doc:"claim whose values are mapped to roles by grants"`
+	Org   string `yaml:"org" doc:"claim that contains the id of an organisation listed in orgs"`
+	Team  string `yaml:"team" doc:"claim that contains exactly one team of the organisation"`
+	Roles string `yaml:"roles" doc:"claim whose values grants maps to roles"`
 }
 
 // names returns the claims that the mapping reads, by their paths in the configuration.
@@ -59,14 +59,14 @@ func (m *Mapping) Validate() error {
 	case len(m.Orgs) == 0:
 		errs.Add("orgs", "must name at least one organisation")
 	case len(m.Orgs) > 1 && m.Claims.Org == "":
-		errs.Add("claims.org", "is required if orgs has several entries")
+		errs.Add("claims.org", "is required if orgs lists several organisations")
 	}
-	errs.If(len(m.Teams) > 0 && m.Claims.Team == "", "claims.team", "is required with teams")
+	errs.If(len(m.Teams) > 0 && m.Claims.Team == "", "claims.team", "is required if teams is set")
 	switch {
 	case (len(m.Grants) > 0) != (m.Claims.Roles != ""):
 		errs.Add("grants", "must be set together with claims.roles")
 	case m.Role == "" && len(m.Grants) == 0:
-		errs.Add("role", "is required without grants")
+		errs.Add("role", "is required if grants is not set")
 	case m.Role == RoleLead || slices.Contains(slices.Collect(maps.Values(m.Grants)), RoleLead):
 		errs.Add("grants", "cannot assign the role lead, because keys created by a lead inherit the limits of the lead's own key")
 	}
@@ -77,24 +77,24 @@ func (m *Mapping) Validate() error {
 type claims interface{ Values(name string) []string }
 
 // caller maps claims to a caller. teams maps organisations to their teams.
-func (m *Mapping) caller(said claims, teams map[string][]string) (*Caller, error) {
+func (m *Mapping) caller(presented claims, teams map[string][]string) (*Caller, error) {
 	for name, want := range m.Require {
-		if !slices.Contains(said.Values(name), want) {
+		if !slices.Contains(presented.Values(name), want) {
 			return nil, fmt.Errorf("claim %s does not have the required value", name)
 		}
 	}
 	c := new(Caller)
 	var err error
-	if c.Org, err = m.org(said); err != nil {
+	if c.Org, err = m.org(presented); err != nil {
 		return nil, err
 	}
-	if c.Team, err = m.team(said); err != nil {
+	if c.Team, err = m.team(presented); err != nil {
 		return nil, err
 	}
 	if c.Team != "" && !slices.Contains(teams[c.Org], c.Team) {
-		return nil, fmt.Errorf("organisation %s has no team %.64q", c.Org, c.Team)
+		return nil, fmt.Errorf("team %.64q is not configured in organisation %s", c.Team, c.Org)
 	}
-	for _, value := range said.Values(m.Claims.Roles) {
+	for _, value := range presented.Values(m.Claims.Roles) {
 		if role, ok := m.Grants[value]; ok && !slices.Contains(c.Roles, role) {
 			c.Roles = append(c.Roles, role)
 		}
@@ -106,27 +106,27 @@ func (m *Mapping) caller(said claims, teams map[string][]string) (*Caller, error
 		return nil, errors.New("no claim maps to a role")
 	}
 	slices.Sort(c.Roles)
-	err = m.label(c, said)
+	err = m.label(c, presented)
 	return c, err
 }
 
-func (m *Mapping) org(said claims) (string, error) {
+func (m *Mapping) org(presented claims) (string, error) {
 	if m.Claims.Org == "" {
 		return m.Orgs[0], nil
 	}
-	named := said.Values(m.Claims.Org)
+	named := presented.Values(m.Claims.Org)
 	if len(named) != 1 || !slices.Contains(m.Orgs, named[0]) {
 		return "", errors.New("claims do not contain exactly one allowed organisation")
 	}
 	return named[0], nil
 }
 
-func (m *Mapping) team(said claims) (string, error) {
+func (m *Mapping) team(presented claims) (string, error) {
 	if m.Claims.Team == "" {
 		return m.Team, nil
 	}
 	var teams []string
-	for _, value := range said.Values(m.Claims.Team) {
+	for _, value := range presented.Values(m.Claims.Team) {
 		if len(m.Teams) > 0 {
 			value = m.Teams[value]
 		}
@@ -140,15 +140,15 @@ func (m *Mapping) team(said claims) (string, error) {
 	case len(teams) == 0 && m.Team != "":
 		return m.Team, nil
 	}
-	return "", fmt.Errorf("claims contain %d teams, want one", len(teams))
+	return "", fmt.Errorf("claims contain %d teams, want 1", len(teams))
 }
 
 // label sets the labels of a caller in the form of the label header.
-func (m *Mapping) label(c *Caller, said claims) error {
+func (m *Mapping) label(c *Caller, presented claims) error {
 	var pairs []string
 	c.CredentialLabels = slices.Sorted(maps.Keys(m.Labels))
 	for _, name := range c.CredentialLabels {
-		values := said.Values(m.Labels[name])
+		values := presented.Values(m.Labels[name])
 		if len(values) == 0 {
 			continue
 		}

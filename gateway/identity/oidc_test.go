@@ -123,7 +123,7 @@ func TestRefuses(t *testing.T) {
 		"two algorithms":                     {key.SignText(t, `{"alg":"ES256","alg":"none"}`, `{}`), "invalid header"},
 		"two subjects":                       {key.SignText(t, `{"alg":"ES256"}`, `{"sub":"ann","sub":"bob"}`), "invalid claims"},
 		"claims that are a list":             {key.SignText(t, `{"alg":"ES256"}`, `[]`), "invalid claims"},
-		"critical headers":                   {key.Sign(t, issuer.Claims{"crit": []string{"b64"}, "b64": false}, ours), "critical headers"},
+		"critical headers":                   {key.Sign(t, issuer.Claims{"crit": []string{"b64"}, "b64": false}, ours), "the header crit"},
 		"a payload that is not encoded":      {key.Sign(t, issuer.Claims{"b64": false}, ours), "wrong signature"},
 		"a token that ends a session":        {key.Sign(t, issuer.Claims{"typ": "logout+jwt"}, ours), "not an access token"},
 		"a changed payload":                  {moved(good, key.Sign(t, nil, with("sub", "bob"))), "wrong signature"},
@@ -179,11 +179,11 @@ func TestKeySets(t *testing.T) {
 	key := w.Key().JWK()
 	for what, c := range map[string]struct{ change, value, want string }{
 		"as it is":          {"", "", ""},
-		"for encryption":    {"use", "enc", "no key that verifies signatures"},
-		"of a type unknown": {"kty", "XYZ", "no key that verifies signatures"},
-		"symmetric":         {"kty", "oct", "no key that verifies signatures"},
-		"another algorithm": {"alg", "ES384", "no key that verifies signatures"},
-		"off the curve":     {"y", key["x"], "no key that verifies signatures"},
+		"for encryption":    {"use", "enc", "does not contain a supported signature key"},
+		"of a type unknown": {"kty", "XYZ", "does not contain a supported signature key"},
+		"symmetric":         {"kty", "oct", "does not contain a supported signature key"},
+		"another algorithm": {"alg", "ES384", "does not contain a supported signature key"},
+		"off the curve":     {"y", key["x"], "does not contain a supported signature key"},
 	} {
 		altered := maps.Clone(key)
 		if c.change != "" {
@@ -297,7 +297,7 @@ func TestDiscovery(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"a document of another issuer": {"/.well-known/openid-configuration", says(`{"issuer":"https://elsewhere.example","jwks_uri":"https://elsewhere.example/jwks"}`), "is for another issuer"},
+		"a document of another issuer": {"/.well-known/openid-configuration", says(`{"issuer":"https://elsewhere.example","jwks_uri":"https://elsewhere.example/jwks"}`), "names a different issuer"},
 		"keys at a private address":    {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"https://10.0.0.1/jwks"}`), "prohibited"},
 		"keys in the clear":            {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"http://elsewhere.example/jwks"}`), "must be https"},
 		"keys in a file":               {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"file:///etc/passwd"}`), "must be"},
@@ -305,8 +305,8 @@ func TestDiscovery(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL+"/jwks", http.StatusFound)
 		}, "status 302"},
 		"an answer without end":          {"/jwks", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "exceeds 1048576 bytes"},
-		"no keys":                        {"/jwks", says(`{"keys":[]}`), "no key that verifies"},
-		"something else":                 {"/jwks", says(`<html>`), "not a JSON Web Key Set"},
+		"no keys":                        {"/jwks", says(`{"keys":[]}`), "does not contain a supported signature key"},
+		"something else":                 {"/jwks", says(`<html>`), "must return a JSON Web Key Set"},
 		"a document that cannot be read": {"/.well-known/openid-configuration", says(`{"issuer":1}`), "invalid document"},
 	} {
 		w := newWorld(t, nil)
@@ -411,10 +411,10 @@ func TestValidate(t *testing.T) {
 	}{
 		{identity.TokenIssuer{URL: "https://id.example/realms/a", Audiences: []string{"x"}}, "<nil>"},
 		{identity.TokenIssuer{URL: "http://id.example", Audiences: []string{"x"}}, "url: must be https"},
-		{identity.TokenIssuer{URL: "https://id.example?x=1", Audiences: []string{"x"}}, "url: must have no query"},
+		{identity.TokenIssuer{URL: "https://id.example?x=1", Audiences: []string{"x"}}, "url: must not have a query"},
 		{identity.TokenIssuer{URL: "https://u:p@id.example", Audiences: []string{"x"}}, "url: must be a URL"},
-		{identity.TokenIssuer{URL: "https://id.example"}, "audiences: must name at least one"},
-		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{""}}, "audiences: must name at least one"},
+		{identity.TokenIssuer{URL: "https://id.example"}, "audiences: must contain at least one"},
+		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{""}}, "audiences: must contain at least one"},
 		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{"x"}, MaxAge: -1}, "max_age: must not be negative"},
 		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{"x"}, JWKS: "ftp://x"}, "jwks_url: must be https"},
 	} {

@@ -72,7 +72,7 @@ func decode(part string, into any) error {
 		return errors.New("not base64url")
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return errors.New("not a JSON object with fields of the required types and without duplicates")
+		return errors.New("must be a JSON object without duplicate fields, and each field must have the expected type")
 	}
 	return nil
 }

@@ -67,9 +67,9 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	case !t.header.accepted():
 		return nil, invalidf("type %.20q is not an access token", t.header.Type)
 	case t.header.Critical != nil:
-		return nil, invalidf("critical headers are not supported")
+		return nil, invalidf("the header crit is not supported")
 	case t.claims.all["cnf"] != nil:
-		return nil, invalidf("bound to a key of its holder, which is not supported")
+		return nil, invalidf("tokens bound to a key of the holder (claim cnf) are not supported")
 	}
 	// This check is cheaper than the signature check. Callers cannot tell which of the two failed.
 	if err := i.check(t.claims, at); err != nil {
@@ -78,7 +78,7 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	revoked := v.keys.revoked.Load()
 	switch {
 	case revoked == nil:
-		return nil, fmt.Errorf("%w: revoked tokens are unknown", ErrIssuerUnavailable)
+		return nil, fmt.Errorf("%w: the list of revoked tokens has not been read", ErrIssuerUnavailable)
 	case revoked.covers(t.claims, i.Skew):
 		return nil, invalidf("revoked")
 	}
@@ -97,9 +97,9 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 // audience, age and revocation.
 func (v *Verifier) StillAccepts(c *Claims, now time.Time) bool {
 	i, known := v.issuers[c.Issuer]
-	again := *c
+	checked := *c
 	revoked := v.keys.revoked.Load()
-	return known && i.check(&again, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
+	return known && i.check(&checked, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
 }
 
 // check returns an error if claims are not accepted at the time now, and sets Until.

@@ -33,7 +33,7 @@ type Call struct {
 	V2 []string `json:"v2"`
 	// Became counts calls by the v2 operations that they actually made.
 	Became map[string]int64 `json:"became,omitempty"`
-	// Lost counts calls by their fields that v2 has no equivalent for.
+	// Lost counts calls by field, for fields without an equivalent in v2.
 	Lost map[string]int64 `json:"lost,omitempty"`
 	// Refused is the current or next brownout of the API.
 	Refused *Brownout `json:"refused,omitempty"`

@@ -101,12 +101,12 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if s := l.spare(c, addr, full); s != nil {
 			return s, nil
 		}
-		l.tell(c)
+		l.reportRefused(c)
 		l.refuse(c, full)
 	}
 }
 
-func (l *boundedListener) tell(c net.Conn) {
+func (l *boundedListener) reportRefused(c net.Conn) {
 	if l.cfg.Refused != nil {
 		l.cfg.Refused(c.RemoteAddr())
 	}

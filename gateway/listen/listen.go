@@ -32,7 +32,7 @@ type Listeners struct {
 // Data wraps l as the listener for callers, with the settings of the configuration at startup. signers returns the current
 // certificate authorities of callers.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
-	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
+	return ls.validated(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }
 
 // Admin returns the listener for operators.
@@ -99,7 +99,7 @@ func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.
 	bounds.Refused = func(client net.Addr) {
 		ls.Recorder.Refused(ctx, "connection")
 		nowAndThen.Do(func() {
-			ls.Logger.WarnContext(ctx, "too many connections; more are refused", "client.address", client.String())
+			ls.Logger.WarnContext(ctx, "too many connections, refusing new connections", "client.address", client.String())
 		})
 	}
 	return NewBounded(l, bounds)
@@ -139,8 +139,8 @@ func refusal(full bool) []byte {
 		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
 }
 
-// judged lets only unambiguous requests pass. A refused request does not become an exchange, so it is logged here.
-func (ls *Listeners) judged(ctx context.Context, l net.Listener) net.Listener {
+// validated rejects ambiguous requests. A rejected request never becomes an exchange, so it is logged here.
+func (ls *Listeners) validated(ctx context.Context, l net.Listener) net.Listener {
 	return wire.NewListener(l, wire.Config{
 		MaxHead: maxHeaderSize,
 		Refused: func(client net.Addr, r *wire.Refusal) {

@@ -72,12 +72,12 @@ func (l *proxyListener) run() {
 // await reads the header of a connection and delivers the connection.
 func (l *proxyListener) await(c net.Conn) {
 	defer func() { <-l.pending }()
-	told := proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(headerTime))
-	if _, err := told.Read(nil); err != nil || told.RemoteAddr() == nil {
+	proxied := proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(headerTime))
+	if _, err := proxied.Read(nil); err != nil || proxied.RemoteAddr() == nil {
 		_ = c.Close() // not a valid PROXY header
 		return
 	}
-	l.deliver(accepted{conn: conn{told, c}})
+	l.deliver(accepted{conn: conn{proxied, c}})
 }
 
 // deliver passes a connection to Accept. It returns false if the listener is closed.

@@ -40,7 +40,7 @@ type spareConn struct {
 func (s *spareConn) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) && s.heard.CompareAndSwap(false, true) {
-		s.listener.tell(s.Conn)
+		s.listener.reportRefused(s.Conn)
 		s.listener.answerRefused(s.Conn, s.full)
 	}
 	return n, err

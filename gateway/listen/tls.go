@@ -68,10 +68,10 @@ func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 // of the lists by certificate authority.
 func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
-		metric.WithDescription("Time until the certificate of a listener expires; negative after the expiry.")))
+		metric.WithDescription("Time until the certificate of a listener expires. Negative if the certificate has expired.")))
 	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until a revocation list of an authority expires "+
-			"and its callers are refused; negative after the expiry.")))
+			"and the callers of the authority are refused. Negative if the list has expired.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		cfg := ls.Config()
 		if cfg == nil {

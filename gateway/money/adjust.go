@@ -45,13 +45,13 @@ type AdjustedAccrual struct {
 type adjusting struct {
 	adminapi.OrgParam
 
-	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"credit subtracts an amount, correction adds an amount (which may be negative), reset sets the accrued cost to 0"`
-	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period to adjust; the adjustment also changes every longer period"`
+	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"kind of adjustment: credit subtracts the amount, correction adds the amount (which can be negative), reset sets the accrued cost to 0"`
+	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period to adjust. Every longer period is adjusted as well"`
 	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required unless kind is reset"`
-	Team      adminapi.Team `query:"team" doc:"id of the team; without team and key, the organisation is adjusted"`
-	Key       string        `query:"key" doc:"id of the key; also adjusts its team and the organisation"`
-	Reason    string        `query:"reason,required" max:"500" doc:"reason, for the audit log and the history"`
-	RequestID string        `query:"request_id" max:"100" doc:"id of the request; may contain letters, digits, '.', '_' and '-'. A request with an id of the last 90 days changes nothing. Default: a new id"`
+	Team      adminapi.Team `query:"team" doc:"id of the team to adjust. If team and key are absent, the organisation is adjusted"`
+	Key       string        `query:"key" doc:"id of the key to adjust. The team of the key and the organisation are adjusted as well"`
+	Reason    string        `query:"reason,required" max:"500" doc:"reason to record in the audit log and the history"`
+	RequestID string        `query:"request_id" max:"100" doc:"id of the request, which can contain letters, digits, '.', '_' and '-'. A request whose id was used in the last 90 days changes nothing. Default: a new id"`
 }
 
 // adjustRow returns the admin endpoint that adjusts accrued costs.
@@ -65,8 +65,8 @@ func (m *Money) adjustRow() adminapi.Endpoint {
 for example after a wrong price in the configuration. Adjusting a key also adjusts
 its team and the organisation, adjusting a team also adjusts the organisation, and
 adjusting a period also adjusts every longer period. The history and the export show
-the adjustment as a separate item. If bills correct the same mistake later, they
-replace an adjustment of the day.`,
+the adjustment as a separate item. If bills correct the same mistake later, the
+correction replaces an adjustment of the day.`,
 			Example: "tollgate spend adjust acme --kind credit --key ann-laptop --amount 17.85 --reason 'price of k2n5x8 was 100 times too high'\n" +
 				"tollgate spend adjust acme --kind correction --team research --period month --amount -3.20 --reason 'invoice 2026-11'\n" +
 				"tollgate spend adjust acme --kind reset --team research --reason 'load test' --request-id load-test-7",

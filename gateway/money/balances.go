@@ -42,9 +42,9 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	burn := telemetry.Must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
 		metric.WithDescription("Cost per hour of running resources.")))
 	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Budget limits, in USD or as a count.")))
-	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used amount of each budget limit.")))
+	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Amount used of each budget limit.")))
 	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved",
-		metric.WithDescription("Reserved amount of each budget limit.")))
+		metric.WithDescription("Amount reserved of each budget limit.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))

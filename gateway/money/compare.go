@@ -60,7 +60,7 @@ type comparing struct {
 	adminapi.Paging
 
 	By   []string `query:"by" doc:"fields to group by, separated by commas: team, key, kind, resource, gpu, dc, label:NAME"`
-	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"sort order, descending: by cost, by cost in the previous period, or by increase"`
+	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"sort order, always descending: by cost, by cost in the previous period, or by increase"`
 }
 
 func (m *Money) compareRow() adminapi.Endpoint {

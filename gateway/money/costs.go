@@ -57,13 +57,13 @@ const recent = 30
 type chosen struct {
 	adminapi.OrgParam
 
-	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; default: 30 days before the end"`
+	From     adminapi.Timestamp  `query:"from" doc:"first day or hour of the range; default: 30 days before the end"`
 	To       adminapi.Timestamp  `query:"to" doc:"first day or hour after the range; default: the end of today"`
 	Team     []adminapi.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string            `query:"key" doc:"only these keys"`
 	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
 	Resource []string            `query:"resource" doc:"only these resources"`
-	GPU      []string            `query:"gpu" doc:"only these types of GPU or CPU"`
+	GPU      []string            `query:"gpu" doc:"only these GPU or CPU types"`
 	DC       []string            `query:"dc" doc:"only these data centres"`
 	Label    []string            `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
@@ -140,7 +140,7 @@ func cutLabel(label string) (name, value string, err error) {
 func (m *Money) costRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer,
+			Pattern: "GET /admin/spend/history", Summary: "Costs of resources", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
 			Commands: []adminapi.Command{
 				{Use: "spend history ORG", Short: "Show costs by time and group",
@@ -150,15 +150,15 @@ func (m *Money) costRows() []adminapi.Endpoint {
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "Forecast of each scope's spending", AuditsReads: true, Role: adminapi.Viewer,
+			Pattern: "GET /admin/spend/forecast", Summary: "Cost forecast of each scope", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
-			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the spend until the end of the day and of the month",
+			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the cost until the end of the day and the end of the month",
 				Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "Costs of resources in the columns of FOCUS 1.2", AuditsReads: true,
+			Pattern: "GET /admin/spend/export", Summary: "Resource costs in the columns of FOCUS 1.2", AuditsReads: true,
 			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
-			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export costs as CSV with the columns of FOCUS 1.2",
+			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export resource costs as CSV with the columns of FOCUS 1.2",
 				Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 	}

@@ -30,7 +30,7 @@ func newEvents(cfg *settings.Config, d *Deps) *events {
 		Deps: d, passes: newPasses(d, 2*cfg.Spend.Reconcile),
 		balances: newBalances(d, 2*cfg.Spend.Reconcile), losses: newLosses(d),
 		late: telemetry.Must(d.Meter.Int64Counter("tollgate.ledger.restored_late",
-			metric.WithDescription("Reservations restored after the rebuild of a ledger, because this gateway answered too late."))),
+			metric.WithDescription("Reservations restored after a ledger was rebuilt, because this gateway reported them too late."))),
 	}
 }
 
@@ -81,10 +81,10 @@ func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Ho
 	e.late.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
 	for i := range holds {
 		h := &holds[i]
-		e.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
+		e.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets might be exceeded", "org", org, "hold", h.ID,
 			"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
 		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource,
-			"reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
+			"reservation "+h.ID+" restored after the ledger was rebuilt; budgets might be exceeded")
 	}
 }
 

@@ -28,7 +28,7 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 		Where: map[ledger.Dimension][]string{ledger.ByResource: ids},
 	}, now)
 	if err != nil {
-		return nil, fmt.Errorf("read the costs of GPUs: %w", err)
+		return nil, fmt.Errorf("read GPU costs: %w", err)
 	}
 	prices, err := m.deps.Catalog.Snapshot(ctx, org)
 	if err != nil {

@@ -29,7 +29,7 @@ type ending struct {
 	adminapi.OrgParam
 
 	ID     string `query:"id,required" doc:"id of the reservation"`
-	Reason string `query:"reason,required" max:"500" doc:"reason, for the audit log"`
+	Reason string `query:"reason,required" max:"500" doc:"reason to record in the audit log"`
 }
 
 // release ends a reservation without waiting for its call. It refuses a hold whose call may be in progress, because a resource created
@@ -46,12 +46,12 @@ func (m *Money) release(ctx context.Context, _ adminapi.Principal, p ending) (*H
 	}
 	i := slices.IndexFunc(state.Holds, func(h ledger.Hold) bool { return h.ID == hold })
 	if i < 0 {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("hold %[2]q does not exist in organisation %[1]s", org, hold)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("reservation %[2]q does not exist in organisation %[1]s", org, hold)}
 	}
 	h := &state.Holds[i]
 	_, dead := m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
 	if ends := h.At.Add(m.Loop.CallTimeout); !h.Open && !dead && state.Now.Before(ends) {
-		return nil, adminapi.BadRequestError{Reason: "the call of this hold may be in progress until " + ends.UTC().Format(time.RFC3339)}
+		return nil, adminapi.BadRequestError{Reason: "the call of this reservation might be in progress until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &ledger.Settlement{Hold: h.ID, End: ledger.Release}); err != nil {
 		return nil, err

@@ -77,12 +77,12 @@ func (m *Money) idleRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/spend/idle", Summary: "Idle resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
 			Handler: adminapi.HandlerFor(m.idle), Commands: []adminapi.Command{
-				{Use: "spend idle ORG", Short: "List idle resources with owner, start, and monthly cost", Example: "tollgate spend idle acme"}},
+				{Use: "spend idle ORG", Short: "List idle resources with owner, idle time and monthly cost", Example: "tollgate spend idle acme"}},
 		},
 		{
 			Pattern: "POST /admin/spend/snooze", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
-			Commands: []adminapi.Command{{Use: "spend snooze ORG ID", Short: "Snooze an idle resource: no alerts or stops for a time",
+			Commands: []adminapi.Command{{Use: "spend snooze ORG ID", Short: "Suspend alerts about an idle resource and its automatic stop",
 				Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}
@@ -145,7 +145,7 @@ type snoozing struct {
 	adminapi.OrgParam
 
 	ID  string            `query:"id,required" doc:"id of the resource"`
-	For adminapi.Duration `query:"for,required" doc:"duration, such as 24h, at most 30d; 0s ends the snooze"`
+	For adminapi.Duration `query:"for,required" doc:"duration of the snooze, such as 24h, at most 30d; 0s ends the snooze"`
 }
 
 // snooze suppresses the idle handling of a resource for a time; 0 ends the snooze.

@@ -35,7 +35,7 @@ func jobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // a public model answers 400 for a failed job
-		return nil, fmt.Errorf("%w: job status request returned %d", upstream.ErrUnreachable, res.StatusCode)
+		return nil, fmt.Errorf("%w: job status request returned status %d", upstream.ErrUnreachable, res.StatusCode)
 	}
 	var r Reader
 	_, err = io.Copy(&r, res.Body)

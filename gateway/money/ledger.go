@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// check returns the configuration of an organisation, or an error if it has no budgets.
+// check returns the configuration of an organisation, or an error if no budgets are set.
 func (m *Money) check(org string) (*settings.Org, error) {
 	o := m.org(org)
 	if o == nil {
 		return nil, adminapi.ErrUnknownOrg
 	}
 	if !callers.HasLedger(o) {
-		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no budgets, so its spending is not counted"}
+		return nil, adminapi.BadRequestError{Reason: "no budgets are set for organisation " + org + ", so its spending is not counted"}
 	}
 	return o, nil
 }
@@ -121,7 +121,7 @@ type adopting struct {
 
 	ID   string        `query:"id,required" doc:"id of the resource"`
 	Team adminapi.Team `query:"team" doc:"id of the team"`
-	Key  string        `query:"key" doc:"id of the key; the owner is the key with its team"`
+	Key  string        `query:"key" doc:"id of the key. The new owner is the key and its team"`
 }
 
 // adopt assigns a resource to a team, or to a key and its team.

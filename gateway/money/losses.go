@@ -56,7 +56,7 @@ type loss struct {
 func newLosses(d *Deps) *losses {
 	l := &losses{counts: make(map[loss]int64)}
 	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses",
-		metric.WithDescription("Losses of spending ledgers, or of parts of them, in the store.")))
+		metric.WithDescription("Number of times a spending ledger, or a part of one, was lost from the store.")))
 	telemetry.Must(d.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()

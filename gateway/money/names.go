@@ -65,7 +65,7 @@ func (m *Money) CheckOwners(ctx context.Context) {
 			if r.Owner.Key != "" {
 				advice += " --key " + r.Owner.Key
 			}
-			m.deps.Logger.WarnContext(ctx, "spending recorded for a team or key that is not configured; no team budget includes it",
+			m.deps.Logger.WarnContext(ctx, "spending is recorded for a team or key that is not configured; no team budget includes this spending",
 				"org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
 				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice",
 				"renamed_from, moved_from, or "+advice)
@@ -101,7 +101,7 @@ func known(o *settings.Org) func(ledger.Owner) bool {
 type adoptingTeam struct {
 	adminapi.OrgParam
 
-	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team to move from; the team need not be configured any more"`
+	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team to move from, which can be missing from the configuration"`
 	To   adminapi.Team     `query:"to_team,required" doc:"id of the team to move to"`
 	Key  string            `query:"key" doc:"move only the resources and accrued costs of this key"`
 }

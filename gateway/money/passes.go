@@ -35,15 +35,15 @@ type pass struct {
 func newPasses(d *Deps, valid time.Duration) *passes {
 	p, m := &passes{Deps: d, valid: valid, last: make(map[string]pass)}, d.Meter
 	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
-		metric.WithDescription("Resources adopted, removed or changed outside the gateway, as found by reconciliation.")))
+		metric.WithDescription("Number of resources that reconciliation found to be adopted, removed or changed outside the gateway.")))
 	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
-		metric.WithDescription("Sums of scopes that differed from their records and were repaired.")))
+		metric.WithDescription("Number of scopes whose sums did not match their records and were repaired.")))
 	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
-		metric.WithDescription("Corrections of counted costs to the platform's bills.")))
+		metric.WithDescription("Amount by which recorded costs were corrected to match the platform's bills.")))
 	gauge := func(name, description string) metric.Int64ObservableGauge {
 		return telemetry.Must(m.Int64ObservableGauge(name, metric.WithDescription(description)))
 	}
-	open := gauge("tollgate.ledger.open", "Reservations of calls with an unknown outcome.")
+	open := gauge("tollgate.ledger.open", "Reservations whose call has an unknown outcome.")
 	missing := gauge("tollgate.ledger.missing", "Resources missing from the platform's list that are not known to be gone.")
 	implausible := gauge("tollgate.ledger.implausible", "Resources with an impossible value in the platform's list, such as 0 GPUs.")
 	unowned := gauge("tollgate.ledger.unowned", "Resources without an owner, counted for the organisation only.")
@@ -68,9 +68,9 @@ func newPasses(d *Deps, valid time.Duration) *passes {
 // measureHolds exports metrics about the holds of organisations.
 func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
-		metric.WithDescription("Age of the oldest reservation whose call is in progress, and of the oldest with an unknown outcome.")))
+		metric.WithDescription("Age of the oldest reservation, by whether its call is in progress or has an unknown outcome.")))
 	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
-		metric.WithDescription("Reservations of this gateway whose calls ran longer than the maximum call duration.")))
+		metric.WithDescription("Reservations of this gateway whose calls have exceeded the maximum call duration.")))
 	queued := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.queued",
 		metric.WithDescription("Settlements of this gateway that the ledger's store has not accepted yet.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {

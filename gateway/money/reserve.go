@@ -180,10 +180,10 @@ func (f *Reserve) reservation(ex *filter.Exchange, plan *ledger.Plan, kind opera
 	}
 	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
 		if ex.Evaluation.PriceErr != nil {
-			return nil, false, problem.PriceUnavailable.New("the platform's price list is unavailable, and a budget in money applies; try again").
+			return nil, false, problem.PriceUnavailable.New("the platform's price list is unavailable, but a budget limits cost; try again").
 				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
-		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
+		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, but a budget limits cost: " + in.Cost.Reason)
 	}
 	return r, raises, nil
 }
@@ -237,7 +237,7 @@ func overBudget(c *ledger.Ceiling) *problem.Problem {
 	}
 	if !c.RenewsAt.IsZero() {
 		p.RoomAt = &c.RenewsAt
-		p.Detail += "; room may return at " + c.RenewsAt.Format(time.RFC3339)
+		p.Detail += "; the budget period ends at " + c.RenewsAt.Format(time.RFC3339)
 	}
 	return p
 }
@@ -249,7 +249,7 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		return nil
 	}
 	if !r.Admitted {
-		return []string{"the ledger was unavailable"}
+		return []string{"the spending ledger was unavailable"}
 	}
 	var notes []string
 	switch {
@@ -267,7 +267,7 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		}
 	}
 	if len(r.Waived) > 0 {
-		notes = append(notes, "passes by approval "+ex.Evaluation.Verdict.Excepted[len(ex.Evaluation.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
+		notes = append(notes, "allowed by approval "+ex.Evaluation.Verdict.Excepted[len(ex.Evaluation.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.Quote.Tightest; c != nil {
 		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), ledger.AmountText(c.Index, c.Remaining()),

@@ -18,7 +18,7 @@ type shown struct {
 	Key      string        `query:"key" doc:"only this key"`
 	Kind     string        `query:"kind" doc:"only resources of this kind"`
 	Resource string        `query:"resource" doc:"only this resource"`
-	GPU      string        `query:"gpu" doc:"only resources with this type of GPU or CPU"`
+	GPU      string        `query:"gpu" doc:"only resources with this GPU or CPU type"`
 	DC       string        `query:"dc" doc:"only resources in this data centre"`
 	Label    []string      `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
@@ -33,13 +33,13 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
-			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spending and counted resources",
+			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show the budgets, costs and resources of an organisation",
 				Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Counted resources, page by page", Role: adminapi.Viewer,
+			Pattern: "GET /admin/spend/resources", Summary: "Resources that count against budgets, page by page", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
-			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List counted resources, most expensive first",
+			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List resources that count against budgets, most expensive first",
 				Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
 		},
 		{
@@ -49,7 +49,7 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 		},
 		{Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
-		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move everything of a team to another team",
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move all resources and costs of a team to another team",
 			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
 		m.adjustRow(),
 		{
@@ -61,7 +61,7 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 		{
 			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.release),
-			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release a reservation whose call has created nothing",
+			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release the reservation of a call that created nothing",
 				Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 	}
@@ -72,11 +72,11 @@ func (m *Money) spend(ctx context.Context, _ adminapi.Principal, p shown) (*Ledg
 	if err != nil {
 		return nil, err
 	}
-	return l, p.keep(l)
+	return l, p.apply(l)
 }
 
-// keep removes the parts that are not selected.
-func (p *shown) keep(l *Ledger) error {
+// apply removes the parts that are not selected.
+func (p *shown) apply(l *Ledger) error {
 	labels := make(map[string]string, len(p.Label))
 	for _, label := range p.Label {
 		name, value, err := cutLabel(label)
@@ -124,14 +124,14 @@ type listedResources struct {
 	shown
 	adminapi.Paging
 
-	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
+	Search string `query:"search" max:"200" doc:"only resources whose id, name, team or key contains this text"`
 	Sort   string `query:"sort" oneof:"cost,newest,oldest,name" default:"cost" doc:"sort order"`
 }
 
 func (m *Money) resources(ctx context.Context, _ adminapi.Principal, p listedResources) (*ResourceList, error) {
 	l, err := m.Unscoped(ctx, string(p.Org))
 	if err == nil {
-		err = p.keep(l)
+		err = p.apply(l)
 	}
 	if err != nil {
 		return nil, err

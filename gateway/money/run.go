@@ -39,7 +39,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	plan, owner := ex.Tenant.Budgets, ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MaxRunCost(price)
 	if !known && plan.HasAccrualBudget(owner) {
-		return problem.PriceUnknown.New("cannot determine the maximum cost of this run, which a budget for accrued cost needs")
+		return problem.PriceUnknown.New("cannot determine the maximum cost of this run, which is required because a budget limits accrued cost")
 	}
 	r := &filter.Reservation{ResourceKind: operation.KindJob, Verb: row.Verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
@@ -83,7 +83,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
 		return err
 	}
-	return problem.PriceUnknown.New("the price of this model is unknown, and a budget for accrued cost applies")
+	return problem.PriceUnknown.New("the price of this model is unknown, but a budget limits accrued cost")
 }
 
 // responseRun settles the cost of a run, or the cost stated in a response about a job. A streamed response is settled when the stream ends.
@@ -215,8 +215,8 @@ func costOf(r *filter.RunReport, id string, price catalog.RunPrice, whole bool) 
 	case failed:
 		known = r.Status == "FAILED" || r.Executed == 0
 	case r.Cost > 0 && catalog.IsPublicModel(id):
-		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
-		cost, known = said, err == nil && said <= maxRunCost
+		reported, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
+		cost, known = reported, err == nil && reported <= maxRunCost
 	case price.PerRun > 0:
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:

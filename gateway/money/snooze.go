@@ -102,7 +102,7 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 	}
 	refused, err := s.Access.Refused(ctx, ex, op)
 	if err == nil && len(refused) > 0 {
-		err = problem.Forbidden.New("snoozing a resource requires permission to change it: " + strings.Join(refused, "; "))
+		err = problem.Forbidden.New("you need permission to change a resource in order to snooze it: " + strings.Join(refused, "; "))
 	}
 	return err
 }
@@ -113,7 +113,7 @@ func (s *Snooze) snooze(
 	ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error,
 ) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
-		return until, problem.BadRequest.New("the request must have no body")
+		return until, problem.BadRequest.New("the request must not have a body")
 	}
 	var seq int64
 	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
@@ -128,9 +128,9 @@ func (s *Snooze) snooze(
 	})
 	switch {
 	case errors.Is(err, ledger.ErrNoResource):
-		err = problem.NotFound.New("the organisation has no billable resource with this id")
+		err = problem.NotFound.New("no billable resource of the organisation has this id")
 	case err != nil && !isProblem(err):
-		err = problem.LedgerUnavailable.New("the ledger of resources is unavailable, try again").With("Retry-After", "1").Because(err)
+		err = problem.LedgerUnavailable.New("the spending ledger is unavailable, try again").With("Retry-After", "1").Because(err)
 	}
 	if seq == 0 {
 		return until, err

@@ -138,6 +138,6 @@ func isUsage(event []byte) bool {
 	doc, err := strictjson.DecodeLenient(bytes.TrimSpace(data))
 	chunk, _ := doc.(map[string]any)
 	choices, listed := chunk["choices"].([]any)
-	_, told := chunk["usage"].(map[string]any)
-	return err == nil && listed && len(choices) == 0 && told
+	_, reported := chunk["usage"].(map[string]any)
+	return err == nil && listed && len(choices) == 0 && reported
 }

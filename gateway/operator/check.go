@@ -61,7 +61,7 @@ func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 			continue
 		}
 		errs.If(c.Redis.Embedded && callers.HasLedger(o), at,
-			"has budgets, but the embedded Redis loses recorded spending at each restart and, without a state directory, the owners of resources")
+			"has budgets, but the embedded Redis loses recorded spending at each restart, and owners of resources if no state directory is set")
 		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "requires budgets")
 		for j, e := range o.Policies.Policies {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && compiler.IsLibraryPolicy(e.Policy) &&
@@ -81,7 +81,7 @@ func audiences(o *settings.Org, at string) fault.Found {
 		path := fault.Index(at+".policies", i)
 		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams,
 			func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
-		errs.If(everyTeam, path+".except_teams", "lists all teams of the organisation: the entry applies only to callers without a team")
+		errs.If(everyTeam, path+".except_teams", "lists all teams of the organisation, so the entry applies only to callers without a team")
 		held := func(k settings.Key) bool {
 			if len(k.Roles) == 0 {
 				return slices.Contains(e.Roles, string(identity.RoleOperator))
@@ -89,18 +89,18 @@ func audiences(o *settings.Org, at string) fault.Found {
 			return slices.ContainsFunc(k.Roles, func(r identity.Role) bool { return slices.Contains(e.Roles, string(r)) })
 		}
 		errs.If(len(e.Roles) > 0 && len(o.Keys) > 0 && len(o.Issued) == 0 && !slices.ContainsFunc(o.Keys, held),
-			path+".roles", "no key of the organisation has one of these roles: the entry applies only to keys created at run time")
+			path+".roles", "no key of the organisation has one of these roles, so the entry applies only to keys created at run time")
 		if e.Policy != "gpu_in_flight" {
 			continue
 		}
 		most, ok := e.Params["max_per_org"].(int64)
 		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org",
-			"%d exceeds budget.gpus (%d), which refuses calls first", most, o.Budget.GPUs)
+			"%d has no effect because it exceeds budget.gpus (%d)", most, o.Budget.GPUs)
 		if most, ok = e.Params["max_per_team"].(int64); !ok || len(o.Teams) == 0 {
 			continue
 		}
 		below := !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.Budget.GPUs == 0 || most <= t.Budget.GPUs })
-		errs.If(below, path+".params.max_per_team", "%d exceeds budget.gpus of every team, which refuses calls first", most)
+		errs.If(below, path+".params.max_per_team", "%d has no effect because it exceeds the budget.gpus of every team", most)
 	}
 	return errs
 }

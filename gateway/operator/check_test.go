@@ -29,7 +29,7 @@ func judged(name string) (*config.Loaded, error) {
 // settings by themselves have none.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	names, err := filepath.Glob("testdata/judge/*.bad.yaml")
+	names, err := filepath.Glob("testdata/validate/*.bad.yaml")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%d files, %v", len(names), err)
 	}

@@ -68,12 +68,12 @@ func (r Drafts) Endpoints() []adminapi.Endpoint {
 	fails := []int{http.StatusConflict, http.StatusUnprocessableEntity} // no log, or limit of time or memory exceeded
 	return []adminapi.Endpoint{
 		{
-			Pattern: "POST /admin/policies/replay", Summary: "Differences that a draft of policies would make to recorded calls",
+			Pattern: "POST /admin/policies/replay", Summary: "Recorded calls whose result a draft policy would change",
 			AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.replay),
 			Body: reflect.TypeFor[Draft](), ErrorStatuses: fails,
 		},
 		{
-			Pattern: "POST /admin/policies/try", Summary: "Verdict of a draft policy on one call", AuditsReads: true, Role: adminapi.Admin,
+			Pattern: "POST /admin/policies/try", Summary: "Verdict of a draft policy for one call", AuditsReads: true, Role: adminapi.Admin,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.try),
 			Body: reflect.TypeFor[Trial](), ErrorStatuses: fails,
 		},
@@ -85,7 +85,7 @@ type replaying struct {
 	adminapi.OrgParam
 
 	Since    adminapi.Since `query:"since" default:"7d" doc:"start of the period: a duration before now, such as 24h, or a time"`
-	Examples int            `query:"examples" max:"100" default:"3" doc:"number of calls of each kind to return in full"`
+	Examples int            `query:"examples" max:"100" default:"3" doc:"number of calls to return in full for each kind of difference"`
 	Draft    adminapi.Body
 }
 

@@ -102,10 +102,10 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 		Input: t.Input, Masked: t.Masked,
 	}
 	for _, list := range []struct {
-		verdict string
-		said    []policies.Violation
+		verdict    string
+		violations []policies.Violation
 	}{{"denies", tried.Decision.Deny}, {"warns", tried.Decision.Warn}, {"would deny", tried.Decision.Shadow}} {
-		for _, v := range list.said {
+		for _, v := range list.violations {
 			out.Results = append(out.Results, PolicyResult{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
 		}
 	}

@@ -47,7 +47,7 @@ func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*pol
 	for _, o := range cfg.Orgs {
 		section := o.Policies
 		var err error
-		if section.Bundle, err = e.keepBundle(o.ID, section.Bundle); err != nil {
+		if section.Bundle, err = e.persistBundle(o.ID, section.Bundle); err != nil {
 			return nil, err
 		}
 		orgs[o.ID] = section
@@ -59,10 +59,9 @@ func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*pol
 	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
 
-// keepBundle assigns a temporary file to a bundle without a configured one, so that a new configuration starts with the last valid
-// bundle instead of none. The file depends on the bundle's configuration: another source or another key gets another file; the
-// polling interval and may_drop do not matter.
-func (e *EngineFactory) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
+// persistBundle assigns a temporary file to a bundle that has no configured file, so that a new configuration starts with the last
+// valid bundle. The name of the file depends on the source and key of the bundle, but not on the polling interval or may_drop.
+func (e *EngineFactory) persistBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
 	if b == nil || !b.Persist.IsZero() {
 		return b, nil
 	}
@@ -97,7 +96,7 @@ type PolicyStatus struct {
 	Org string `json:"org"`
 	// Revision identifies the policies in force. It is empty while the first bundle is pending.
 	Revision string `json:"revision"`
-	// Bundle is the revision in the bundle's manifest. Fetched is when the bundle was last confirmed to be current.
+	// Bundle is the revision in the bundle's manifest. Fetched is the time when the bundle was last confirmed to be current.
 	Bundle  string `json:"bundle,omitempty"`
 	Fetched string `json:"fetched,omitempty"`
 	// Fault is the reason why the latest bundle was rejected; the last valid one stays in force.
@@ -146,6 +145,6 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 // LogUnlisted logs the names in an organisation's policies that are missing from list.
 func (e *EngineFactory) LogUnlisted(o *settings.Org, list *catalog.Snapshot) {
 	for _, line := range unlisted(o, list) {
-		e.Logger.Warn("policy parameter names something missing from the platform's catalog", "org", o.ID, "parameter", line)
+		e.Logger.Warn("policy parameter contains a name that is not in the platform's catalog", "org", o.ID, "parameter", line)
 	}
 }

@@ -72,8 +72,8 @@ func (from Fitting) Endpoints() []adminapi.Endpoint {
 			Use: "spend fits ORG", Short: "Show how many hours of each GPU type fit into the remaining budget",
 			Example: "tollgate spend fits acme --team research",
 			Long: `Divides the smallest remaining budget by the price of each GPU type, up to the time at
-which that budget resets. Resources that are already running use up the same budget: the
-longer they run, the fewer hours remain.`,
+which that budget resets. Running resources use up the same budget, so fewer hours remain
+the longer they run.`,
 		}},
 	}}
 }

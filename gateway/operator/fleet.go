@@ -38,7 +38,7 @@ type Fleet struct {
 	*view.Current
 }
 
-// registry returns the registry in which gateways announce themselves.
+// registry returns the registry of the gateways that share the store.
 func (f *Fleet) registry() *store.Registry {
 	return &store.Registry{Client: f.Redis, Key: f.Key, TTL: announceEnds}
 }

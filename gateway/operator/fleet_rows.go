@@ -11,7 +11,7 @@ import (
 type Instance struct {
 	Instance string `json:"instance"`
 	Version  string `json:"version"`
-	// Revision identifies the configuration in force. Loaded is when it was loaded.
+	// Revision identifies the configuration in force. Loaded is the time when it was loaded.
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
 	// Fault is the reason why the newest configuration was rejected, or empty.
@@ -25,7 +25,7 @@ type Instance struct {
 	// Since is the start time of the process. Envoys is the number of connected Envoys.
 	Since  time.Time `json:"since"`
 	Envoys int       `json:"envoys"`
-	// At is when the gateway reported this.
+	// At is the time of the report.
 	At time.Time `json:"at"`
 }
 

@@ -47,7 +47,7 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	gauge(&n.held, "held", "{permit}", "Permits of the current minute that are leased and unused.")
 	var err error
 	n.duration, err = meter.Float64Histogram("tollgate.ratelimit.store.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of an exchange with the store."))
+		metric.WithDescription("Duration of exchanges with the store."))
 	return n, errors.Join(append(errs, err)...)
 }
 

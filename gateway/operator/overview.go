@@ -166,7 +166,7 @@ func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p ad
 	return o, nil
 }
 
-// missed records a part that could not be read. It ignores a BadRequestError: the organisation has no budgets, or idle detection is
+// missed records a part that could not be read. It ignores a BadRequestError, which means that no budgets are set or that idle detection is
 // off.
 func (o *Overview) missed(what string, err error) {
 	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {

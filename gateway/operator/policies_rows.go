@@ -62,7 +62,7 @@ type policySelection struct {
 	adminapi.OrgParam
 
 	Policy string `query:"policy" doc:"only this policy"`
-	All    bool   `query:"all" doc:"include policies of the library that are not in force"`
+	All    bool   `query:"all" doc:"include library policies that are not in force"`
 }
 
 // Endpoints returns the admin API endpoint that describes policies.
@@ -80,7 +80,7 @@ func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelectio
 	}
 	library, err := compiler.Library()
 	if err != nil {
-		return nil, fmt.Errorf("read the library of policies: %w", err)
+		return nil, fmt.Errorf("read the policy library: %w", err)
 	}
 	out := &PolicyList{Policies: []PolicyDetails{}}
 	for _, e := range callers.Entries(d.Config(), string(p.Org)) {

@@ -76,7 +76,7 @@ newest first. The newest 50 are stored for a year, without secrets.`,
 				Example: "tollgate config diff\ntollgate config diff --with file",
 				Long: `Compares the configuration in force with the previous revision, with a revision listed
 by "tollgate config revisions", or with the current file of the queried gateway. The
-comparison with the file shows what a reload would change, or the fault that prevents it.`,
+comparison with the file shows what a reload would change, or the error that prevents it.`,
 			}},
 		},
 	}
@@ -100,7 +100,7 @@ func (r *Revisions) revisions(ctx context.Context, _ adminapi.Principal, _ admin
 type compared struct {
 	adminapi.OptionalOrg
 
-	With string `query:"with" max:"100" doc:"file, or a stored revision; default: the previous revision"`
+	With string `query:"with" max:"100" doc:"stored revision to compare with, or file for the configuration file; default: previous revision"`
 }
 
 func (r *Revisions) diff(ctx context.Context, _ adminapi.Principal, p compared) (*ConfigDiff, error) {

@@ -13,9 +13,9 @@ import (
 
 // Config contains the limits of a Gate. Start from DefaultConfig.
 type Config struct {
-	Working int `yaml:"working" doc:"maximum number of requests being processed, not counting those that wait for the platform or for their body; 0 means 64 per processor" unit:"requests" zero:"64 for each processor"`
+	Working int `yaml:"working" doc:"maximum number of requests being processed, not counting requests that wait for the platform or for their body; 0 means 64 per processor" unit:"requests" zero:"64 for each processor"`
 
-	Open int `yaml:"open" doc:"maximum number of open requests including waiting ones, not counting runs and streams; 0 means one per MiB of half the memory limit, or 10000 without a limit" unit:"requests" zero:"by the memory"`
+	Open int `yaml:"open" doc:"maximum number of open requests, including waiting requests but not runs and streams; 0 means one request per MiB of half the memory limit, or 10000 requests if no memory limit is set" unit:"requests" zero:"by the memory"`
 
 	// Waiting is the maximum number of queued requests. 0 disables queueing.
 	Waiting int `yaml:"-"`

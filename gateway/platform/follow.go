@@ -34,7 +34,7 @@ type Follower struct {
 func NewFollower(api *schema.API, read func(ctx context.Context) ([]byte, error), logger *slog.Logger, m metric.Meter) *Follower {
 	f := &Follower{api: api, read: read, logger: logger}
 	telemetry.Must(m.Int64ObservableGauge("tollgate.platform.operation.refused",
-		metric.WithDescription("1 for each operation in the platform's description that the gateway does not know and refuses."),
+		metric.WithDescription("1 for each operation in the platform's API description that the gateway refuses because it is unknown."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, name := range f.Refused() {
 				o.Observe(1, metric.WithAttributes(attribute.String("operation", name)))
@@ -56,12 +56,12 @@ func (f *Follower) Refused() []string {
 // Run reads the description once and returns when ctx ends. If the description cannot be read, the error is logged and Refused does
 // not change.
 func (f *Follower) Run(ctx context.Context) error {
-	f.look(ctx)
+	f.update(ctx)
 	<-ctx.Done()
 	return nil
 }
 
-func (f *Follower) look(ctx context.Context) {
+func (f *Follower) update(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, followTime)
 	defer cancel()
 	text, err := f.read(bounded)

@@ -68,7 +68,7 @@ type Parameter struct {
 	// Maximum is the maximum of an integer, or 0.
 	Maximum int
 
-	judge *validator
+	validator *validator
 }
 
 // Load reads the embedded description of the v2 API. It returns an error if the embedded description is invalid.
@@ -222,19 +222,19 @@ func (b *builder) validator(pointer string) (*validator, error) {
 }
 
 func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
-	judge, err := b.validator("/components/parameters/" + name + "/schema")
+	v, err := b.validator("/components/parameters/" + name + "/schema")
 	if err != nil {
 		return placed{}, err
 	}
 	out := placed{in: p.In, Parameter: Parameter{
-		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), Maximum: p.Schema.Maximum, judge: judge,
+		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), Maximum: p.Schema.Maximum, validator: v,
 	}}
 	if p.Schema.Default != nil {
 		out.Default = fmt.Sprint(p.Schema.Default)
 	}
 	if out.Type == "array" {
 		if p.Explode == nil {
-			return placed{}, errors.New("a list parameter must set explode")
+			return placed{}, errors.New("parameter of type array must set explode")
 		}
 		out.List, out.Repeats, out.Type = !*p.Explode, *p.Explode, b.typeOf(*p.Schema.Items)
 	}
@@ -284,7 +284,7 @@ func (b *builder) operation(method, path string, desc *openAPIOperation) (*Opera
 		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
 	}
 	if len(desc.Tags) != 1 || op.ID == "" {
-		return nil, errors.New("an operation needs an operationId and one tag")
+		return nil, errors.New("operation must have an operationId and exactly one tag")
 	}
 	op.Tag = desc.Tags[0]
 	for _, ref := range desc.Parameters {

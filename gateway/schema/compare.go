@@ -128,7 +128,7 @@ func readOutline(document []byte) (*outline, error) {
 	}
 	paths, ok := src.at("/paths").(map[string]any)
 	if !ok {
-		return nil, errors.New("not an OpenAPI description: no paths")
+		return nil, errors.New("not an OpenAPI description: paths is missing")
 	}
 	o := &outline{source: src, operations: make(map[string]*outlined)}
 	for path, item := range paths {

@@ -42,7 +42,7 @@ func TestLoadRefusesBrokenDescriptions(t *testing.T) {
 		{"a body of anything", `"Thing": {"type": "object"`, `"Thing": {"type": ["object", "array"]`, "must allow only objects"},
 		{"unknown parameter", `parameters/Page"`, `parameters/Size"`, "unknown parameter"},
 		{"a list in no form", `"schema": {"type": "integer"}`, `"schema": {"type": "array", "items": {"type": "string"}}`, "explode"},
-		{"no operationId", `"operationId": "createThing"`, `"operationId": ""`, "needs an operationId"},
+		{"no operationId", `"operationId": "createThing"`, `"operationId": ""`, "must have an operationId"},
 		{"no tag", `["Things"]`, `[]`, "one tag"},
 		{"the same operation twice", `"paths": {`, `"paths": {"/v2/other": {"get": {"operationId": "createThing", "tags": ["Things"]}},`, "duplicate operationId"},
 		{"a method that is no object", `{"post": {`, `{"get": 1, "post": {`, "GET"},

@@ -79,7 +79,7 @@ const maxVisits = 1 << 20
 func (o *outline) walk(all parts, at part, schema any, refs []string) {
 	node, _ := schema.(map[string]any)
 	if o.visits++; o.visits > maxVisits {
-		o.err = fmt.Errorf("description has more than %d schemas, with references resolved", maxVisits)
+		o.err = fmt.Errorf("API description has more than %d schemas after references are resolved", maxVisits)
 		return
 	}
 	if ref := text(node, "$ref"); ref != "" && !slices.Contains(refs, ref) {

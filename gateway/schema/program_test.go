@@ -71,7 +71,7 @@ func judges(t testing.TB, api *API) map[string]*validator {
 	all := make(map[string]*validator)
 	for _, op := range api.Operations() {
 		for _, p := range slices.Concat(op.Query, op.PathParams, op.Headers) {
-			all[op.ID+", parameter "+p.Name] = p.judge.compiled()
+			all[op.ID+", parameter "+p.Name] = p.validator.compiled()
 		}
 		if op.HasBody {
 			all[op.ID+", body"] = op.body.compiled()

@@ -73,7 +73,7 @@ func (op *Operation) checkElements(p *Parameter, elements []string) []Violation 
 }
 
 func (op *Operation) checkValue(p *Parameter, doc any) []Violation {
-	vs := p.judge.validate(doc)
+	vs := p.validator.validate(doc)
 	for i, v := range vs {
 		vs[i].Pointer = ""
 		vs[i].Location = "query." + p.Name + strings.TrimPrefix(v.Location, "$")
@@ -130,7 +130,7 @@ func typed(kind, value string) any {
 // a path.
 func (op *Operation) ValidPathParam(name, value string) bool {
 	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
-	return i >= 0 && op.PathParams[i].judge.compiled().schema.Pattern.MatchString(value)
+	return i >= 0 && op.PathParams[i].validator.compiled().schema.Pattern.MatchString(value)
 }
 
 // queryRules returns the rules between the query parameters of an operation.

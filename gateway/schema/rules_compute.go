@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Upper limits of one request. The description has none, so a typing error would be a valid order for a million GPUs.
+// Upper limits of one request. The description does not set limits, so a typing error could order a million GPUs.
 // They are far above anything the platform offers; policies set the limits of a caller.
 const (
 	maxGPUs         = 1024

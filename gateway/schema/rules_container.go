@@ -90,21 +90,21 @@ func checkOneMount(body map[string]any, report reporter) {
 // checkMountRemoval checks that an update does not remove a mount.
 func checkMountRemoval(body map[string]any, report reporter) {
 	if mounts := object(body, "mounts"); has(mounts, "network") && len(list(mounts, "network")) == 0 {
-		report("must not be empty, a mount cannot be removed", "mounts", "network")
+		report("must not be empty because a mount cannot be removed", "mounts", "network")
 	}
 }
 
 // checkPersistentWithCPU checks that a CPU pod has no persistent volume.
 func checkPersistentWithCPU(body map[string]any, report reporter) {
 	if has(body, "cpu") && has(object(body, "mounts"), "persistent") {
-		report("is not available to CPU pods", "mounts", "persistent")
+		report("is not available for CPU pods", "mounts", "persistent")
 	}
 }
 
 // checkNetworkingWithCPU checks that a CPU pod does not use global networking.
 func checkNetworkingWithCPU(body map[string]any, report reporter) {
 	if has(body, "cpu") && body["globalNetworking"] == true {
-		report("is not available to CPU pods", "globalNetworking")
+		report("is not available for CPU pods", "globalNetworking")
 	}
 }
 

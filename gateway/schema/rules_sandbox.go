@@ -26,7 +26,7 @@ func checkOneImage(body map[string]any, report reporter) {
 func checkEgress(body map[string]any, report reporter) {
 	for _, name := range []string{"egressMode", "egressAllowlist"} {
 		if has(body, name) {
-			report("is not available: the platform does not confirm that a restriction of outbound connections is in force", name)
+			report("is not available because the platform does not confirm that outbound connections are restricted", name)
 		}
 	}
 }

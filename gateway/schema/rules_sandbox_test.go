@@ -32,8 +32,8 @@ func TestSandboxes(t *testing.T) {
 		`{"imageName":"i","labels":{"a":1}}`:                         "422 $.labels.a: must be a string",
 		`{"imageName":"i","env":{"A=B":"c"}}`:                        `400 $.env["A=B"]: the name of an environment variable must not be empty or contain '='`,
 		`{"imageName":"i","dataCenterId":"\u0001"}`:                  "400 $.dataCenterId: must not be empty or contain control characters",
-		`{"imageName":"i","egressMode":"DENY_ALL"}`:                  "400 $.egressMode: is not available: the platform does not confirm that a restriction of outbound connections is in force",
-		`{"imageName":"i","egressAllowlist":null,"egressMode":null}`: "400 $.egressAllowlist: is not available: the platform does not confirm that a restriction of outbound connections is in force",
+		`{"imageName":"i","egressMode":"DENY_ALL"}`:                  "400 $.egressMode: is not available because the platform does not confirm that outbound connections are restricted",
+		`{"imageName":"i","egressAllowlist":null,"egressMode":null}`: "400 $.egressAllowlist: is not available because the platform does not confirm that outbound connections are restricted",
 	} {
 		vs := append(op.ValidateBody(parse(t, body)), op.CheckRules(parse(t, body))...)
 		got := ""

@@ -78,14 +78,14 @@ func TestCheckRules(t *testing.T) {
 			"mounts":{"persistent":{"size":10,"path":"/a"},"network":[{"volumeId":"v","path":"/b"}]}}`, []string{
 			"$.mounts: must use one kind of mount, 'persistent' or 'network'",
 		}},
-		{"taking a mount away", "updatePod", `{"mounts":{"network":[]}}`, []string{"$.mounts.network: must not be empty, a mount cannot be removed"}},
+		{"taking a mount away", "updatePod", `{"mounts":{"network":[]}}`, []string{"$.mounts.network: must not be empty because a mount cannot be removed"}},
 		{"empty mounts change nothing", "updatePod", `{"mounts":{}}`, nil},
 		{"host storage on a CPU pod", "createPod", pod(`"cpu":{"id":"c","vcpuCount":2},"mounts":{"persistent":{"size":10,"path":"/a"}}`), []string{
-			"$.mounts.persistent: is not available to CPU pods",
+			"$.mounts.persistent: is not available for CPU pods",
 		}},
 		{"a network volume on a CPU pod", "createPod", pod(`"cpu":{"id":"c","vcpuCount":2},"mounts":{"network":[{"volumeId":"v","path":"/b"}]}`), nil},
 		{"private network on a CPU pod", "createPod", pod(`"cpu":{"id":"c","vcpuCount":2},"globalNetworking":true`), []string{
-			"$.globalNetworking: is not available to CPU pods",
+			"$.globalNetworking: is not available for CPU pods",
 		}},
 		{"private network switched off on a CPU pod", "createPod", pod(`"cpu":{"id":"c","vcpuCount":2},"globalNetworking":false`), nil},
 

@@ -22,7 +22,7 @@ func newCompiler(text []byte) *jsonschema.Compiler {
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("schema refers to %s, outside the description", url)
+		return nil, fmt.Errorf("schema refers to %s, which is outside the API description", url)
 	}
 	c.RegisterExtension("number-spelling", nil, spellingCompiler{})
 	if err := c.AddResource(documentURL, bytes.NewReader(text)); err != nil {
@@ -175,7 +175,7 @@ func (spellingCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) 
 	case types["number"]:
 		return spelling(numberFault), nil
 	}
-	return nil, nil //nolint:nilnil // nil tells the compiler that the extension does not apply
+	return nil, nil //nolint:nilnil // nil means that the extension does not apply
 }
 
 // spelling describes the error in the spelling of a number, or returns "".

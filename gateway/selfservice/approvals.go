@@ -98,23 +98,23 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 		return err
 	}
 	if slices.ContainsFunc(r.Refusals, func(f approval.Refusal) bool { return strings.HasPrefix(f.By, "budget organisation ") }) {
-		return problem.Forbidden.New("a budget of the organisation refused the call: only an approver can answer this request")
+		return problem.Forbidden.New("a budget of the organisation refused the call, so only an approver can answer this request")
 	}
 	bound := s.grants(c).PerHour
 	if r.Per == approval.PerRun {
 		bound = s.grants(c).PerRun
 	}
 	if price, err := catalog.ParseMoney(most); err != nil || price > bound {
-		return problem.Forbidden.Newf("leads of team %s can approve at most %s USD per %s: only an approver can answer this request",
+		return problem.Forbidden.Newf("leads of team %s can approve at most %s USD per %s, so only an approver can answer this request",
 			c.Team, bound, r.Per)
 	}
 	return nil
 }
 
-// mayAnswer returns the reason why a caller may not answer approval requests of its team, or nil.
+// mayAnswer returns the reason why a caller may not answer the approval requests of its team, or nil.
 func (s *Service) mayAnswer(c *identity.Caller) error {
 	if !leads(c) {
-		return problem.Forbidden.New("only a key with the role lead can answer approval requests of its team")
+		return problem.Forbidden.New("only a key with the role lead can answer the approval requests of its team")
 	}
 	if s.grants(c) == (settings.Grants{}) {
 		return problem.Forbidden.Newf("leads of team %s cannot approve requests: the team has no `grants` setting", c.Team)

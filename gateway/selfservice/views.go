@@ -24,7 +24,7 @@ type Me struct {
 	// Subject is the subject of a token or certificate.
 	Subject string   `json:"subject,omitempty"`
 	Roles   []string `json:"roles"`
-	// Until is when the credential expires; it is omitted if it does not.
+	// Until is the time when the credential expires. It is omitted for a credential that does not expire.
 	Until   *time.Time         `json:"until,omitempty"`
 	Limits  []reference.Limit  `json:"limits"`
 	Budgets []reference.Budget `json:"budgets"`
@@ -104,7 +104,7 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	return out, nil
 }
 
-// decisions returns the decisions on the caller's calls, or on those of the whole team for a lead.
+// decisions returns the decisions on the caller's calls or, for a lead, on all calls of the team.
 func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, error) {
 	list, err := ask[decisions.List](ctx, s, ex, "GET /admin/decisions", ex.Query)
 	if err != nil {

@@ -87,7 +87,7 @@ func (j *CappedLog) List(ctx context.Context, name string) (texts []string, err 
 }
 
 // Each calls visit with the lines between two positions, newest first and including both, until visit returns false. "+" is the position of
-// the newest line, "-" of the oldest. A time in Unix ms stands for all positions of that millisecond.
+// the newest line, "-" of the oldest. A time in Unix ms includes all positions of that millisecond.
 func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
 	for {
 		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()

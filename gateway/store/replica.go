@@ -373,7 +373,7 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 		r.config.Logger.WarnContext(ctx, "restored records that the store had lost", "records", r.config.Name, "org", org, "ids", back)
 	}
 	if len(full) > 0 {
-		r.config.Logger.WarnContext(ctx, "cannot restore records that the store has lost: limit reached", "records", r.config.Name,
+		r.config.Logger.WarnContext(ctx, "cannot restore records that the store had lost: limit reached", "records", r.config.Name,
 			"org", org, "ids", full)
 	}
 	return err

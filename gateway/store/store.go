@@ -53,7 +53,7 @@ func New[T any](client redis.Cmdable, prefix string) *Store[T] {
 
 // Entry is a record as it was read.
 type Entry[T any] struct {
-	// ID is the ID of the record. An Entry with no other fields set stands for a missing record.
+	// ID is the ID of the record. An Entry with no other fields set represents a missing record.
 	ID string
 	// Record is nil if the record does not exist. It must not be changed.
 	Record *T
@@ -158,8 +158,8 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 		keys, args = append(keys, s.index(org, x.Name)), append(args, most)
 	}
 	list, err := s.swap.Run(ctx, s.client, keys, args...).Slice()
-	again := err != nil && ctx.Err() == nil
-	if again {
+	retry := err != nil && ctx.Err() == nil
+	if retry {
 		list, err = s.swap.Run(ctx, s.client, keys, args...).Slice()
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	switch {
 	case done == 2:
 		return Entry[T]{}, false, ErrFull
-	case done == 0 && again && old.raw != readOnly && valueOf(have) == value:
+	case done == 0 && retry && old.raw != readOnly && valueOf(have) == value:
 		done = 1 // done by the attempt whose reply was lost
 	case done == 1:
 		have = ""

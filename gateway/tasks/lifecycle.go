@@ -128,8 +128,8 @@ func (l *Lifecycle) Err() error {
 const grace = 250 * time.Millisecond
 
 // Shutdown runs the given phases, each after the tasks of the previous phase have ended. Tasks of Stopping and Closed are ended together.
-// Tasks of Drained and Ended are ended one by one, in the order in which they were started. Shutdown waits until shortly after over is
-// canceled, and reports whether all tasks have ended by then.
+// Tasks of Drained and Ended are ended one by one, in start order. Shutdown waits until shortly after over is canceled, and reports
+// whether all tasks have ended by then.
 func (l *Lifecycle) Shutdown(over context.Context, phases ...Phase) (clean bool) {
 	late, giveUp := context.WithCancel(context.WithoutCancel(over))
 	defer giveUp()

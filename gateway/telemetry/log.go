@@ -60,7 +60,7 @@ func (h both) WithGroup(name string) slog.Handler {
 	return both{h.Handler.WithGroup(name), h.second.WithGroup(name)}
 }
 
-// StandardLog returns a log.Logger for net/http that writes each message to logger. It omits quoted text, which comes from a peer,
+// StandardLog returns a log.Logger for net/http that writes each message to logger. It omits quoted text because a peer controls that text,
 // and the argument of a panic.
 func StandardLog(logger *slog.Logger) *log.Logger { return log.New(messages{logger}, "", 0) }
 

@@ -135,7 +135,7 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if r.upstream, err = m.Float64Histogram("tollgate.upstream.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time until the platform's response headers, or until the call failed (status 0).")); err != nil {
+		metric.WithDescription("Time until the platform sent response headers, or until the call failed (status 0).")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if err = r.runs.register(m); err != nil {

@@ -38,7 +38,7 @@ func (x read) attributes() attribute.Set {
 func (r *runs) register(m metric.Meter) error {
 	var errs [4]error
 	r.queued, errs[0] = m.Float64Histogram("tollgate.job.queued", metric.WithUnit("s"),
-		metric.WithDescription("Time finished jobs waited for a worker, as reported in responses."))
+		metric.WithDescription("Time that finished jobs waited for a worker, as reported in responses."))
 	r.executed, errs[1] = m.Float64Histogram("tollgate.job.executed", metric.WithUnit("s"),
 		metric.WithDescription("Execution time of finished jobs, as reported in responses."))
 	r.tokens, errs[2] = m.Int64Counter("tollgate.tokens",

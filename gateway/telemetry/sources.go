@@ -13,7 +13,7 @@ import (
 type Source struct {
 	// Kind and Org identify the source. Org is empty for a source of all organisations.
 	Kind, Org string
-	// LastSuccess is when the source was last read successfully; zero means never.
+	// LastSuccess is the time of the last successful read. The zero time means never.
 	LastSuccess time.Time
 	// Failed is set if the last read failed.
 	Failed bool
@@ -23,9 +23,9 @@ type Source struct {
 // list.
 func MeasureSources(m metric.Meter, now func() time.Time, list func() []Source) {
 	age := Must(m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since a configuration was last loaded, a bundle last confirmed to be current, or a price list or the keys created at run time last read.")))
+		metric.WithDescription("Time since a source was last read: a configuration, policy bundle, price list, or the keys created at run time. A bundle that has not changed counts as read.")))
 	failed := Must(m.Int64ObservableGauge("tollgate.source.failed",
-		metric.WithDescription("1 if the last read of a configuration, a bundle, a price list or the keys created at run time failed, so that the last valid one stays in use.")))
+		metric.WithDescription("1 if the last read of a source failed and the version read before stays in use. Sources are configurations, policy bundles, price lists, and the keys created at run time.")))
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range list() {
 			attrs := metric.WithAttributes(attribute.String("kind", s.Kind), attribute.String("org", s.Org))

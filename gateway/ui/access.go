@@ -280,7 +280,7 @@ func changeList(v *visit, p *audit.Page) listing {
 		field{Name: "resource", Label: "Resource ID or name"},
 		field{Name: "reads", Label: "Show", Type: "select", Options: []option{{"", "Changes", false}, {"true", "Reads by operators", false}}},
 	)
-	l.About.Text = "Who changed what, and with which result, newest first. Each gateway keeps its own audit log: this is the log of the gateway that serves this page."
+	l.About.Text = "Changes with their authors and results, newest first. Each gateway writes its own audit log. The list comes from the gateway that serves this page."
 	if p.Incomplete != "" {
 		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})
 	}

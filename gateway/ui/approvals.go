@@ -43,7 +43,7 @@ func (d approvalData) Head(f *frame) head {
 		}
 	}
 	return head{
-		Title: "Approvals", Text: "Requests that a policy or budget denied and that you can let through once.",
+		Title: "Approvals", Text: "Requests that were denied by a policy or budget and that you can allow once.",
 		Tabs: []tab{
 			{Title: "Pending", Path: f.With("view", "", "page", ""), Here: !d.all(f), Count: strconv.Itoa(n)},
 			{Title: "All", Path: f.With("view", "all", "page", ""), Here: d.all(f), Count: strconv.Itoa(len(d.Approvals))},
@@ -64,7 +64,7 @@ func (d approvalData) Shown(f *frame) excerpt[approval.Record] {
 func (d approvalData) Empty(f *frame) empty {
 	e := empty{
 		Icon: "inbox", Title: "No pending requests",
-		Text: "A denied request appears here if its policy or budget is approvable. Approve it, and the caller may send the same request once.",
+		Text: "A denied request appears here if its policy or budget is approvable. After approval, the caller can send the request again once.",
 	}
 	if len(d.Approvals) > 0 && !d.all(f) {
 		e.Next = &button{Title: "View answered requests", Path: f.With("view", "all")}
@@ -132,7 +132,7 @@ func (d approvalData) Answer(f *frame, r approval.Record) *answerForm {
 		fields = append(fields, field{Name: "by", Label: "Your name", Required: true, Max: 100})
 	}
 	fields = append(fields, field{Name: "reason", Label: "Reason, optional",
-		Hint: "Kept in the audit log. The caller sees the reason of a denial.", Max: 500, Wide: true})
+		Hint: "Recorded in the audit log. The caller sees the reason of a denial.", Max: 500, Wide: true})
 	if !pending {
 		x := answerForm{form: f.post("approvals/deny", r.ID, "Revoke approval", fields...)}
 		x.Danger = true

@@ -73,7 +73,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	for _, d := range o.Drift {
 		x := item{Level: levelWarn, Icon: "server", Title: "The ledger may differ from the platform's records", Path: v.Link("resources")}
 		if !d.Complete {
-			x.Level, x.Title, x.Text = levelBad, "The ledger is incomplete", "Nothing that raises cost is admitted until it is rebuilt. "
+			x.Level, x.Title, x.Text = levelBad, "The ledger is incomplete", "Calls that raise cost are refused until the ledger is rebuilt. "
 		}
 		if d.Unowned > 0 {
 			x.Text += plural(d.Unowned, "resource") + " without an owner. "

@@ -227,7 +227,7 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 		scope, name, _ := strings.Cut(f.Budget, ", ")
 		d.FitsText = fmt.Sprintf("%s remain in the tightest budget (%s, %s).", amount(f.Left), scope, words(name))
 	default:
-		d.FitsText = "No budget for a day, week, month, quarter or in total applies."
+		d.FitsText = "No daily, weekly, monthly, quarterly or total budget applies."
 	}
 	list := f.GPUs
 	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {
@@ -272,6 +272,6 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 			}},
 		},
 		Empty: empty{Icon: "wallet", Title: "No limit",
-			Text: "A budget of the organisation, or of the team that is chosen above, limits how many hours of which GPU fit."},
+			Text: "Budgets of the organisation, or of the team selected above, limit the GPU hours that fit."},
 	})
 }

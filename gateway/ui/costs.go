@@ -207,7 +207,7 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 		sum.Note = "No cost recorded before " + first.Format("2 Jan 2006")
 	}
 	if d.Compared.Is.Unknown != "" {
-		sum.Note = "The previous period is no longer kept"
+		sum.Note = "Costs of the previous period are no longer stored"
 	}
 	hours := max(1, v.period.To.Sub(from).Hours())
 	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / max(1, hours/24)),

@@ -83,7 +83,7 @@ func exceptionTable(f *frame, list []alerts.Exception) table {
 	})
 }
 
-// exceptionPath returns the address of the subject's page, or "" if the subject has no page.
+// exceptionPath returns the address of the subject's page, or "" if no page exists for the subject.
 func exceptionPath(f *frame, x *alerts.Exception) string {
 	switch x.Kind {
 	case "policy":
@@ -109,7 +109,7 @@ func endCell(v *visit, until time.Time) cell {
 func noExceptions() empty {
 	return empty{
 		Icon: "hourglass", Title: "No active exceptions",
-		Text: "Exceptions to policies, approved requests, snoozed resources and scheduled brownouts appear here with the time they end. An exception to a policy is a part of the configuration:",
+		Text: "Exceptions to policies, approved requests, snoozed resources and scheduled brownouts appear here with the time they end. Policy exceptions are set in the configuration:",
 		Code: &code{"configuration", "exceptions:\n  - id: launch-week\n    policy: gpu_count\n    teams: [research]\n    until: 2027-01-31T00:00:00Z\n    reason: launch week\n    granted_by: ada"},
 	}
 }

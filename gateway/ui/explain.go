@@ -46,7 +46,7 @@ func (d dryRun) hint() string {
 	case d.Asked.Body != "" || d.Report != nil:
 		return ""
 	case d.Asked.Path != "":
-		return "The body of the recorded request is not kept. Paste it here."
+		return "The body of the recorded request was not stored. Paste the body here."
 	}
 	return `For example {"name": "train", "image": "ubuntu", "gpu": {"id": "NVIDIA L4", "count": 1}}`
 }

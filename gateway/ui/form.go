@@ -57,11 +57,11 @@ func oldSecret(overlap string) string {
 	d, err := time.ParseDuration(overlap)
 	switch {
 	case overlap == "" || err != nil:
-		return "The old secret ends after " + cmp.Or(overlap, "the default time") + "."
+		return "The old secret expires after " + cmp.Or(overlap, "the default time") + "."
 	case d == 0:
-		return "The old secret ends now: requests that use it are denied."
+		return "The old secret expires now. Requests that use the old secret are denied."
 	}
-	return "The old secret ends in " + lasting(d) + "."
+	return "The old secret expires in " + lasting(d) + "."
 }
 
 // confirm shows the confirmation of a form.
@@ -125,7 +125,7 @@ func (v *visit) Chosen(action, name, value string) bool {
 // sent returns the submitted fields, except for the field back, and the address of the page that contains the form.
 func (v *visit) sent() (form url.Values, back string, err error) {
 	if err := v.r.ParseForm(); err != nil {
-		return nil, "", adminapi.BadRequestError{Reason: "the form cannot be read"}
+		return nil, "", adminapi.BadRequestError{Reason: "cannot read the form"}
 	}
 	form = make(url.Values)
 	for name, values := range v.r.PostForm { //nolint:forbidigo // a submitted form, not http.PostForm

@@ -32,7 +32,7 @@ type underWay struct {
 }
 
 // errNotBegun means that a login was not started at this console, or was started more than loginTime ago.
-var errNotBegun = errors.New("this login was not begun here, or too long ago")
+var errNotBegun = errors.New("the login was started in a different browser or has expired; log in again")
 
 // seal returns the cookie value of a pending login.
 func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
@@ -90,7 +90,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	login := underWay{Issuer: r.FormValue("issuer"), Proof: identity.NewProof(), Next: c.local(r.FormValue("next")), Began: c.now()}
 	client, known := c.client(login.Issuer)
 	if !known {
-		c.loginPage(w, r, http.StatusBadRequest, "nobody logs in at this issuer")
+		c.loginPage(w, r, http.StatusBadRequest, "this issuer is not configured for console logins")
 		return
 	}
 	address, err := c.issuers.Begin(r.Context(), client, c.callback(r), login.Proof)
@@ -113,7 +113,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	undo, wait := c.people.attempt(r)
 	if wait > 0 {
 		retryAfter(w, wait)
-		c.loginPage(w, r, http.StatusTooManyRequests, "too many logins from this address have failed")
+		c.loginPage(w, r, http.StatusTooManyRequests, "too many failed logins from this address")
 		return
 	}
 	login, err := c.unseal(r)
@@ -168,8 +168,8 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 		_, reason := adminapi.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 	case errors.Is(err, identity.ErrIssuerUnavailable):
-		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not answer")
+		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not respond")
 	default:
-		c.loginPage(w, r, http.StatusForbidden, "the issuer's answer is not accepted")
+		c.loginPage(w, r, http.StatusForbidden, "the issuer returned an invalid response")
 	}
 }

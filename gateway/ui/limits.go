@@ -28,7 +28,7 @@ func (d limitData) Head(f *frame) head {
 	}
 	all := f.Query("view") == "all"
 	return head{
-		Title: "Rate limits", Text: "How much of each limit callers have used in the current window.",
+		Title: "Rate limits", Text: "Requests that count against each limit in the current window.",
 		Tabs: []tab{
 			{Title: "In use", Path: f.With("view", "", "page", ""), Here: !all, Count: strconv.Itoa(used)},
 			{Title: "All limits", Path: f.With("view", "all", "page", ""), Here: all, Count: strconv.Itoa(len(d.Windows))},

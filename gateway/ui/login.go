@@ -95,7 +95,7 @@ func (c *Console) endSession(r *http.Request) error {
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	if err := c.endSession(r); err != nil {
 		_, reason := adminapi.StatusOf(err)
-		(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+": the session goes on")
+		(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+"; the session remains open")
 		return
 	}
 	c.setCookie(w, r, sessionCookie, "", -1)

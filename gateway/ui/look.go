@@ -12,7 +12,7 @@ const lookCookie = "look"
 // lookTime is the lifetime of the cookie, in seconds.
 const lookTime = 365 * 24 * 60 * 60
 
-// themes lists the values of the theme, in the order in which the switch cycles through them.
+// themes lists the values of the theme, in the order of the switch.
 //
 //nolint:gochecknoglobals // a constant list
 var themes = []string{"system", "dark", "light"}

@@ -93,7 +93,7 @@ func newMy(v *visit, f *myFacts) myData {
 	return d
 }
 
-// missing explains why a table has no rows, if fault is not "".
+// missing explains why a table is empty. It does nothing if fault is "".
 func missing(t *table, fault string) {
 	if fault != "" {
 		t.Empty = empty{Icon: "alert", Title: "Unavailable", Text: fault}

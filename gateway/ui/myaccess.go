@@ -103,7 +103,7 @@ func newApprovalPage(v *visit, list []selfservice.Request) approvalPage {
 		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i]))
 	}
 	p.Empty = empty{Icon: "inbox", Title: "No requests for approval",
-		Text: "A denied request that may be approved appears here. A lead or an operator answers it, and the same request passes once."}
+		Text: "Denied requests that can be approved appear here. After a lead or an operator approves a request, you can send it again once."}
 	return p
 }
 
@@ -216,7 +216,7 @@ func teamKeyForms(v *visit, k *teamKey) (out []form) {
 
 func myNewKey(v *visit) (any, int, string) {
 	if !v.session.Lead {
-		return nil, http.StatusForbidden, "only a lead creates keys of a team"
+		return nil, http.StatusForbidden, "only a lead can create keys for a team"
 	}
 	parents := []link{{Title: "Keys", Path: v.Link("keys")}}
 	return newKeyForm{v.keyForm(nil, strings.Fields("viewer operator")), parents}, 0, ""

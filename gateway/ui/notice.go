@@ -81,12 +81,12 @@ func outcome(action string, form url.Values, answer any) string {
 		return "Reservation " + id + " is released."
 	case "spend/snooze", "resources/snooze":
 		if kept, err := as[money.Snoozed](answer); err == nil && kept.Until != nil {
-			return id + " is left alone until " + moment(kept.Until) + "."
+			return id + " is snoozed until " + moment(kept.Until) + "."
 		}
-		return id + " is left alone."
+		return id + " is snoozed."
 	case "spend/adopt":
 		if adopted, err := as[money.Adopted](answer); err == nil {
-			return fmt.Sprintf("%s belongs to %s. Before, it belonged to %s.", id, adopted.Owner, adopted.Was)
+			return fmt.Sprintf("%s now belongs to %s. The previous owner was %s.", id, adopted.Owner, adopted.Was)
 		}
 	case "spend/reconcile":
 		if r, err := as[money.Reconciled](answer); err == nil {
@@ -98,7 +98,7 @@ func outcome(action string, form url.Values, answer any) string {
 			return answered(&r)
 		}
 	}
-	return "The action is completed: " + action + "."
+	return "Action completed: " + action + "."
 }
 
 // answered describes the resolution of an approval request.

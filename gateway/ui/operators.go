@@ -17,7 +17,7 @@ func (operators) private(r *http.Request) string {
 	if r.TLS != nil || onLoopback(r) {
 		return ""
 	}
-	return "The console is served over TLS (admin.tls) and on loopback."
+	return "The console is served only over TLS (admin.tls) or on a loopback address."
 }
 
 func (operators) encrypted(r *http.Request) bool { return r.TLS != nil }

@@ -240,7 +240,7 @@ func overviewBudgets(v *visit, list []money.BudgetRow) table {
 			{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 		},
 		Empty: empty{Icon: "wallet", Title: "No budgets yet",
-			Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
+			Text: "Budgets of the organisation, its teams and keys appear here, ordered by the date they run out. Set a budget under budget in the configuration."},
 	})
 }
 

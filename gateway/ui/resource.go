@@ -166,6 +166,6 @@ func requestTable(v *visit, list []explain.Summary) table {
 		},
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Empty: empty{Icon: "list", Title: "No requests",
-			Text: "No recent request names this resource. Reads are kept by the gateway that served them alone."},
+			Text: "No recent request names this resource. Reads are stored only by the gateway that served them."},
 	})
 }

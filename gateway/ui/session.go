@@ -28,7 +28,7 @@ const (
 )
 
 // errNoSession means that a cookie refers to no session.
-var errNoSession = errors.New("there is no such session")
+var errNoSession = errors.New("the session does not exist or has expired")
 
 // session is the stored form of a session. Neither the cookie's value nor the token can be derived from it.
 type session struct {

@@ -72,7 +72,7 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	d.Groups = newTable(v, envoys.Is.Groups, tableSpec[envoy.GroupStatus]{
 		Name: "groups", Caption: "Groups of Envoys", Columns: groupColumns(v), Whole: true,
 		Empty: empty{Icon: "network", Title: "No Envoy groups",
-			Text: "Set envoy.groups to have this gateway configure Envoys. They appear here."},
+			Text: "Set envoy.xds.groups to let this gateway configure Envoys. The Envoys appear here."},
 	})
 	d.Nodes = newTable(v, envoys.Is.Nodes, tableSpec[envoy.Node]{Name: "nodes", Caption: "Envoys connected to this gateway",
 		Columns: nodeColumns(v), Whole: true})

@@ -66,7 +66,7 @@ func (c members) private(r *http.Request) string {
 	if c.Encrypted(r) || onLoopback(r) {
 		return ""
 	}
-	return "The pages of callers are served over TLS (tls, or balancers.forwarded_hops) and on loopback."
+	return "The caller pages are served only over TLS (tls, or balancers.forwarded_hops) or on a loopback address."
 }
 
 func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
@@ -146,7 +146,7 @@ func own[T any](v *visit, path string, query url.Values) (out part[T]) {
 	case isRefused:
 		out.Status, out.Fault = refused.Status, refused.Reason
 	case err != nil:
-		out.Status, out.Fault = http.StatusInternalServerError, "the answer cannot be read"
+		out.Status, out.Fault = http.StatusInternalServerError, "the response cannot be read"
 	}
 	return out
 }
@@ -216,7 +216,7 @@ func (v *visit) act(a act) {
 	case isRefused:
 		v.retry(a.path, form, back, refused.Status, refused.Reason)
 	case err != nil:
-		v.fail(http.StatusInternalServerError, "the answer cannot be read")
+		v.fail(http.StatusInternalServerError, "the response cannot be read")
 	case a.secret:
 		made, err := as[secret](answer)
 		if err != nil {

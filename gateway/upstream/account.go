@@ -106,8 +106,8 @@ var (
 	errForbidden = fmt.Errorf("%w: permission denied for the platform key", ErrUnreachable)
 )
 
-// ask sends a request and decodes the response, which must have status 200.
-func (c *Account) ask(ctx context.Context, q Request) (doc any, at time.Time, err error) {
+// request sends a request and decodes the response, which must have status 200.
+func (c *Account) request(ctx context.Context, q Request) (doc any, at time.Time, err error) {
 	body, at, err := c.read(ctx, q)
 	if err != nil {
 		return nil, at, err

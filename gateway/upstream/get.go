@@ -27,7 +27,7 @@ func (c *Account) Get(
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	target := at(op.Path, id)
-	doc, at, err := c.ask(ctx, Request{Org: org, Method: http.MethodGet, Target: target})
+	doc, at, err := c.request(ctx, Request{Org: org, Method: http.MethodGet, Target: target})
 	if errors.Is(err, errNotFound) {
 		return nil, nil //nolint:nilnil // the resource does not exist
 	}

@@ -141,7 +141,7 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 	object, _ := doc.(map[string]any)
 	items, ok := object[member].([]any)
 	if !ok {
-		return nil, date, fmt.Errorf("%w: GET %s returned no list %q", ErrUnreachable, target, member)
+		return nil, date, fmt.Errorf("%w: response to GET %s does not contain the list %q", ErrUnreachable, target, member)
 	}
 	return items, date, nil
 }
@@ -198,7 +198,7 @@ func stoppable(record map[string]any) bool {
 // StopPod stops a pod and returns its remaining amounts.
 func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (ledger.Amounts, error) {
 	target := "/v2/pods/" + url.PathEscape(id) + "/action"
-	record, _, err := c.ask(ctx, Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
+	record, _, err := c.request(ctx, Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
 	if err != nil {
 		return ledger.Amounts{}, err
 	}

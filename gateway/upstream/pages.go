@@ -116,9 +116,9 @@ func (p *PageJoiner) follow(pg *Page) error {
 func (pg *Page) CheckSequence(n int) error {
 	switch {
 	case n > 1 && !pg.Paged:
-		return malformed("no pagination")
+		return malformed("pagination is missing")
 	case pg.Items == nil:
-		return malformed("no list %q", pg.member)
+		return malformed("list %q is missing", pg.member)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func ReadPage(list string, text []byte) (pg Page, err error) {
 	pg.member, pg.text = list, text
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
-		return pg, errors.Join(errors.New("the page is not an object"), err)
+		return pg, errors.Join(errors.New("page is not a JSON object"), err)
 	}
 	for d.PeekKind() == '"' {
 		if err := pg.readMember(d); err != nil {
@@ -167,7 +167,7 @@ func ReadPage(list string, text []byte) (pg Page, err error) {
 	}
 	pg.end = int(d.InputOffset()) - 1
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return pg, errors.Join(errors.New("the page has data after its object"), err)
+		return pg, errors.Join(errors.New("page has data after the JSON object"), err)
 	}
 	return pg, nil
 }
@@ -225,11 +225,11 @@ func next(value []byte) (cursor string, err error) {
 	case err != nil:
 		return "", malformed("pagination: %v", err)
 	case pagination.HasNextPage == nil:
-		return "", malformed("pagination has no hasNextPage")
+		return "", malformed("pagination does not contain hasNextPage")
 	case !*pagination.HasNextPage:
 		return "", nil
 	case pagination.NextCursor == nil || *pagination.NextCursor == "":
-		return "", malformed("pagination has a next page and no cursor")
+		return "", malformed("pagination has a next page, but nextCursor is missing")
 	}
 	return *pagination.NextCursor, nil
 }

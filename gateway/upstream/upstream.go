@@ -98,7 +98,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" ||
 		strings.Trim(base.Path, "/") != "" {
-		return nil, errors.New("upstream: base URL must be an http or https URL with only a host")
+		return nil, errors.New("upstream: base URL must be an http or https URL that contains only a host")
 	}
 	if base.Host, err = ascii(base); err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
@@ -196,7 +196,7 @@ func asReadCloser(r io.Reader) io.ReadCloser {
 func (c *Client) Authorization(org string) (string, error) {
 	cred, ok := c.credentials[org]
 	if !ok {
-		return "", fmt.Errorf("%w: %w: organisation %q has no credential", ErrUnsent, ErrCredential, org)
+		return "", fmt.Errorf("%w: %w: no platform credential is configured for organisation %q", ErrUnsent, ErrCredential, org)
 	}
 	return cred.authorization(), nil
 }

@@ -25,10 +25,10 @@ import (
 
 // Config configures one receiver.
 type Config struct {
-	URL      egress.URL        `yaml:"url" doc:"https URL of the receiver; http is allowed on a loopback address listed in networks. Redirects are not followed"`
-	Secret   strictyaml.Secret `yaml:"secret" doc:"key for signing deliveries with HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
-	Format   Format            `yaml:"format" doc:"format of deliveries: event is a JSON object with type, time and data; slack is a text message for receivers of Slack incoming webhooks. Empty is event"`
-	Networks []egress.Network  `yaml:"networks" doc:"private networks to which deliveries are allowed, such as 10.1.0.0/16; otherwise the receiver must have a public address"`
+	URL      egress.URL        `yaml:"url" doc:"https URL of the receiver. A loopback address listed in networks can also use http. Redirects are not followed"`
+	Secret   strictyaml.Secret `yaml:"secret" doc:"key of at least 24 bytes that signs deliveries with HMAC-SHA256, in the header webhook-signature"`
+	Format   Format            `yaml:"format" doc:"format of deliveries. event sends a JSON object with type, time and data; slack sends a text message for Slack incoming webhooks. Empty means event"`
+	Networks []egress.Network  `yaml:"networks" doc:"private networks that the receiver can be in, such as 10.1.0.0/16. A receiver outside these networks must have a public address"`
 }
 
 // Format is the format of deliveries. The zero Format is FormatEvent.
@@ -73,7 +73,7 @@ func (c *Config) reachable() error {
 		return fmt.Errorf("must list the network of the receiver, such as %s/%d, to allow deliveries to the private address %s",
 			addr, addr.BitLen(), addr)
 	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.UsesProxy(u):
-		return fmt.Errorf("must list the network of the receiver: %s has no public address", host)
+		return fmt.Errorf("must list the network of the receiver, because %s is a private host name", host)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	res, err := s.client.Do(req)
 	switch {
 	case errors.Is(err, egress.ErrForbidden):
-		return backoff.Permanent(errors.New("receiver address not allowed by org_bounds"))
+		return backoff.Permanent(errors.New("receiver address is not allowed by org_bounds"))
 	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return backoff.Permanent(errors.New("receiver has a private address that is not listed in networks"))
 	case err != nil:

@@ -11,7 +11,7 @@ type connection struct{}
 
 // ConnContext stores a connection in the contexts of its requests. Use it as http.Server.ConnContext with a listener of this package.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	if j, judged := c.(*conn); judged {
+	if j, validated := c.(*conn); validated {
 		c = j.Conn
 	}
 	return context.WithValue(ctx, connection{}, c)

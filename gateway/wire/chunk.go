@@ -74,7 +74,7 @@ func (f *framer) chunkExt(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// openChunk starts the data of a chunk. The last chunk has no data and is followed by the trailer section.
+// openChunk starts the data of a chunk. The last chunk is empty and is followed by the trailer section.
 func (f *framer) openChunk() {
 	if f.remain > 0 {
 		f.state = inChunk

@@ -129,8 +129,8 @@ func (c *conn) receive(p []byte) (int, error) {
 // dropped; clients must wait for the response to an upgrade (RFC 6455, section 4.1). Release must be called by the handler that hijacked
 // the connection, before it reads. Other connections are not changed.
 func Release(c net.Conn) (ahead bool) {
-	j, judged := c.(*conn)
-	if !judged {
+	j, validated := c.(*conn)
+	if !validated {
 		return false
 	}
 	ahead = len(j.spare) > 0 || j.fault != nil

@@ -25,7 +25,7 @@ func bad(reason string) *Refusal { return &Refusal{http.StatusBadRequest, reason
 //nolint:gochecknoglobals // constants, in all but the language's sense
 var (
 	errMethod       = bad("the request method is malformed")
-	errTarget       = bad("the request target is not an absolute path or http URL without user, in visible ASCII with valid escapes")
+	errTarget       = bad("the request target must be an absolute path or an http URL without user, in visible ASCII with valid escapes")
 	errRequestLine  = bad("the request line does not end with HTTP/1.1 or HTTP/1.0 and CR LF")
 	errVersion      = &Refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are supported"}
 	errName         = bad("a header line does not begin with a valid name and a colon")

@@ -309,7 +309,7 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	visit(t, b, "Done", `location.pathname === "/ui/keys"`)
 	visit(t, b, "batch", `location.pathname === "/ui/keys/batch"`)
 	click(t, b, `form[action="/ui/keys/rotate"] button`)
-	shows(t, b, "The old secret ends in 1 d.")
+	shows(t, b, "The old secret expires in 1 d.")
 	click(t, b, `button.danger`)
 	b.until(t, `document.querySelector("#secret") !== null`)
 	next := eval[string](t, b, `document.querySelector("#secret").value`)

@@ -236,7 +236,7 @@ func TestCallersWithCertificates(t *testing.T) {
 	if a := c.ask(t, nil, anonymous("GET", "/v2/pods", "")); a.Status != 401 || !strings.Contains(a.Body, "missing key") {
 		t.Errorf("neither a certificate nor a key: %d %s, want 401 that says so", a.Status, a.Body)
 	}
-	for _, part := range []string{`revoked, or an issuer is revoked`, `no current revocation list`, `"subject":"` + ann, `"key":"mesh:`, `"key":"short:`, `client authentication not allowed`} {
+	for _, part := range []string{`the certificate or one of its issuers was revoked`, `no current revocation list`, `"subject":"` + ann, `"key":"mesh:`, `"key":"short:`, `does not allow client authentication`} {
 		if !strings.Contains(c.logs.String(), part) {
 			t.Errorf("the log does not have %s", part)
 		}

@@ -40,17 +40,17 @@ func TestRefusalsShowTheContact(t *testing.T) {
 			// member says where the contact is, in the answer.
 			member, text string
 		}{
-			"v2, no key":       {request("GET", "/v2/pods", "unknown", ""), "contact", "; for help, contact #gpu-platform and name " + page},
-			"v2, no operation": {request("GET", "/v2/nothing", "key_research", ""), "contact", "; for help, contact #gpu-platform and name " + page},
-			"v2, schema":       {request("POST", "/v2/pods", "key_research", `{"name":1}`), "contact", "; for help, contact #gpu-platform and name " + page},
-			"v2, budget":       {request("POST", "/v2/pods", "key_research", podL4), "contact", "; for help, contact #gpu-platform and name " + page},
-			"v2, own contact":  {request("GET", "/v2/nothing", "key_globex", ""), "contact", "; for help, contact help@globex.example and name " + page},
+			"v2, no key":       {request("GET", "/v2/pods", "unknown", ""), "contact", "; for help, contact #gpu-platform and mention " + page},
+			"v2, no operation": {request("GET", "/v2/nothing", "key_research", ""), "contact", "; for help, contact #gpu-platform and mention " + page},
+			"v2, schema":       {request("POST", "/v2/pods", "key_research", `{"name":1}`), "contact", "; for help, contact #gpu-platform and mention " + page},
+			"v2, budget":       {request("POST", "/v2/pods", "key_research", podL4), "contact", "; for help, contact #gpu-platform and mention " + page},
+			"v2, own contact":  {request("GET", "/v2/nothing", "key_globex", ""), "contact", "; for help, contact help@globex.example and mention " + page},
 			"v1, no key":       {request("GET", "/v1/pods", "unknown", ""), "contact", ""},
 			"v1, a wrong body": {request("POST", "/v1/pods", "key_research", `{"gpuCount":"x"}`), "contact", ""},
-			"v1, budget":       {request("POST", "/v1/pods", "key_research", v1Create), "contact", "; for help, contact #gpu-platform and name " + page},
+			"v1, budget":       {request("POST", "/v1/pods", "key_research", v1Create), "contact", "; for help, contact #gpu-platform and mention " + page},
 			"GraphQL, no key":  {request("POST", "/graphql", "unknown", deploy), "errors.0.extensions.contact", ""},
 			"GraphQL, syntax":  {request("POST", "/graphql", "key_research", `{"query":"{"}`), "errors.0.extensions.contact", ""},
-			"GraphQL, budget":  {request("POST", "/graphql", "key_research", deploy), "errors.0.extensions.contact", "; for help, contact #gpu-platform and name " + page},
+			"GraphQL, budget":  {request("POST", "/graphql", "key_research", deploy), "errors.0.extensions.contact", "; for help, contact #gpu-platform and mention " + page},
 		} {
 			a := d.ask(t, tt.request)
 			want := "#gpu-platform"

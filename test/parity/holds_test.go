@@ -40,7 +40,7 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 		return w
 	}
 	for query, want := range map[string]string{
-		"id=h1": "reason: is required: reason", "id=none&reason=x": "does not exist in organisation", "id=h1&reason=x": "may be in progress until",
+		"id=h1": "reason: is required: reason", "id=none&reason=x": "does not exist in organisation", "id=h1&reason=x": "might be in progress until",
 	} {
 		if w := release(query); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want 400 and %q", query, w.Code, w.Body, want)

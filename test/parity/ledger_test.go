@@ -21,7 +21,7 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 	}{
 		{"made, then cut off", platform.Fault{Kind: platform.FaultDrop, After: true}, 1, 0, 1},
 		{"made, and the answer breaks off", platform.Fault{Kind: platform.FaultCut}, 1, 0, 1},
-		{"made, and the answer cannot be read", platform.Fault{Kind: platform.FaultMalformed}, 1, 0, 1},
+		{"made, and the response cannot be read", platform.Fault{Kind: platform.FaultMalformed}, 1, 0, 1},
 		{"made, then 504", platform.Fault{Kind: platform.FaultStatus, Status: 504, After: true}, 1, 0, 1},
 		{"made, then 500", platform.Fault{Kind: platform.FaultStatus, Status: 500, After: true}, 1, 0, 1},
 		{"not made, 500", platform.Fault{Kind: platform.FaultStatus, Status: 500}, 0, 1, 0},

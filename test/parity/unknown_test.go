@@ -142,11 +142,11 @@ func TestUnknownMembersUnderABudget(t *testing.T) {
 	}
 	eachDoorToNewer(t, forwardsUnknown+"    budget: {per_hour: 100}\n", func(t *testing.T, d *door, n *newer) {
 		got := d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"high"}`))
-		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget in money applies") || !strings.Contains(got.Body, "/priority") || len(calls) > 0 {
+		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget limits cost") || !strings.Contains(got.Body, "/priority") || len(calls) > 0 {
 			t.Errorf("create: %d %s %v, want 403 for the cost that is not known", got.Status, got.Body, calls)
 		}
 		got = d.ask(t, request("POST", "/v2/pods?replicas=4", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`))
-		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget in money applies") || !strings.Contains(got.Body, "?replicas") || len(calls) > 0 {
+		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget limits cost") || !strings.Contains(got.Body, "?replicas") || len(calls) > 0 {
 			t.Errorf("create with a parameter: %d %s %v, want 403 for the cost that is not known", got.Status, got.Body, calls)
 		}
 		pod := answeredID(d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)))

@@ -52,7 +52,7 @@ func TestNamesThatTheCatalogLacks(t *testing.T) {
 	if diff := cmp.Diff(want, unlisted()); diff != "" {
 		t.Errorf("unlisted (-want +got):\n%s", diff)
 	}
-	const told = "policy parameter names something missing from the platform's catalog"
+	const told = "policy parameter contains a name that is not in the platform's catalog"
 	if n := strings.Count(d.logs.String(), told); n != len(want) {
 		t.Errorf("told of %d, want %d", n, len(want))
 	}

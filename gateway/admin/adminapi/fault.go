@@ -82,7 +82,7 @@ func StatusOf(err error) (status int, detail string) {
 	return http.StatusServiceUnavailable, "shared store unavailable"
 }
 
-// Nearest returns the name that a misspelled name probably stands for, or "".
+// Nearest returns the known name closest to a misspelled name, or "".
 func Nearest(written string, names []string) string { return fault.Nearest(written, names) }
 
 func quoted(text string) string { return strconv.Quote(text) }

@@ -32,7 +32,7 @@ type Endpoint struct {
 	Response reflect.Type
 	// Status is the status of a successful response; 0 means 200, or 204 if the response is empty.
 	Status int
-	// ErrorStatuses lists the statuses of errors in addition to those of every endpoint with a role.
+	// ErrorStatuses lists the statuses of errors in addition to the statuses that every endpoint with a role can return.
 	ErrorStatuses []int
 	// Body is the type of the request body, or nil.
 	Body reflect.Type
@@ -168,7 +168,7 @@ func (r *Endpoint) Invoke(ctx context.Context, s Principal, values url.Values, b
 		return nil, err
 	}
 	if r.Handler.call == nil {
-		panic("adminapi: " + r.Pattern + " has no handler")
+		panic("adminapi: handler of " + r.Pattern + " is missing")
 	}
 	if r.Subject == SubjectOrg && org != values.Get("org") {
 		bound := url.Values{}

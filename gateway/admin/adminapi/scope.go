@@ -174,7 +174,7 @@ func UnknownName(what, name string, known []string) string {
 		text += ", did you mean " + quoted(near) + "?"
 	}
 	if len(known) == 0 {
-		return text + "; none exists"
+		return text + "; none is configured"
 	}
 	return text + "; known: " + strings.Join(known, ", ")
 }

@@ -115,7 +115,7 @@ func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 	return r
 }
 
-// types is a set of JSON types. The empty set stands for all types.
+// types is a set of JSON types. The empty set means all types.
 type types uint8
 
 const (

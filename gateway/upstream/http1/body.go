@@ -74,7 +74,7 @@ func (b *body) end(whole bool) {
 		if c.in.Size() > bufferSize { // replace the larger buffer of a long head
 			c.in = bufio.NewReaderSize(c, bufferSize)
 		}
-		c.t.keep(c)
+		c.t.release(c)
 		return
 	}
 	c.abort()

@@ -196,7 +196,7 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 		res, err = c.answer(req)
 	}
 	if err == nil && c.premature(res) {
-		err = fmt.Errorf("%w: received before the end of its request", ErrMalformed)
+		err = fmt.Errorf("%w: response was received before the request was sent completely", ErrMalformed)
 	}
 	if err != nil {
 		stop()

@@ -75,7 +75,7 @@ func checkHead(head []byte) error {
 		}
 	}
 	if lengths+codings > 1 {
-		return fmt.Errorf("%w: more than one Content-Length or Transfer-Encoding", ErrMalformed)
+		return fmt.Errorf("%w: multiple Content-Length or Transfer-Encoding headers", ErrMalformed)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func check(req *http.Request) error {
 		}
 		for _, v := range values {
 			if !isText(v) {
-				return fmt.Errorf("invalid value of header field %q", name) // the value may be a credential
+				return fmt.Errorf("invalid value for header field %q", name) // the value may be a credential
 			}
 		}
 	}
@@ -170,8 +170,8 @@ func (t *Transport) conn(ctx context.Context, to destination, idle func(destinat
 // none returns no idle connection.
 func none(destination, time.Duration, time.Duration) *conn { return nil }
 
-// keep returns a connection to the pool and wakes the first waiter.
-func (t *Transport) keep(c *conn) {
+// release returns a connection to the pool and wakes the first waiter.
+func (t *Transport) release(c *conn) {
 	t.pool.put(c, t.MaxIdle, t.IdleTimeout)
 	t.slots.signal()
 }
@@ -193,7 +193,7 @@ func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) 
 		case made <- result{c, err}:
 		case <-ctx.Done():
 			if err == nil {
-				t.keep(c)
+				t.release(c)
 			}
 		}
 	}()
