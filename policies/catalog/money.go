@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -71,10 +70,7 @@ func moneyOf(v any) (Money, error) {
 	case json.Number:
 		return ParseMoney(n.String())
 	case float64:
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return 0, errNotMoney
-		}
-		return ParseMoney(strconv.FormatFloat(n, 'f', -1, 64))
+		return ParseMoney(strconv.FormatFloat(n, 'f', -1, 64)) // NaN and infinities are not plausible
 	case int, int64:
 		return ParseMoney(fmt.Sprint(n))
 	}
