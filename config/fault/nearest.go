@@ -19,9 +19,9 @@ func Nearest(written string, names []string) string {
 	if len(written) > longestName {
 		return ""
 	}
-	best, nearest := "", 1+max(min(2, len(written)/2), len(written)/3)
+	best, nearest, asked := "", 1+max(min(2, len(written)/2), len(written)/3), folded(written)
 	for _, name := range names {
-		d := levenshtein.ComputeDistance(folded(written), folded(name))
+		d := levenshtein.ComputeDistance(asked, folded(name))
 		if d < nearest || d == nearest && best != "" && len(name) == len(written) && len(best) != len(written) {
 			best, nearest = name, d
 		}
@@ -31,7 +31,7 @@ func Nearest(written string, names []string) string {
 
 // folded removes differences that people often confuse: case, hyphens, underscores and missing word breaks.
 func folded(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(s), "-", ""), "_", "")
 }
 
 // mostMeant limits the names that [Abbreviates] returns.

@@ -108,16 +108,16 @@ func budgetChecks(ex *filter.Exchange) (out []BudgetCheck) {
 	if ex.Cost.Reservation == nil {
 		return nil
 	}
-	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
+	out = make([]BudgetCheck, len(ex.Cost.Reservation.Quote.Ceilings))
+	for i, c := range ex.Cost.Reservation.Quote.Ceilings {
 		text := func(n int64) string { return ledger.AmountText(c.Index, n) }
-		b := BudgetCheck{
+		out[i] = BudgetCheck{
 			Scope: c.Scope.String(), Budget: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved),
 			Needs: text(c.Needs), After: text(c.Sum()), Exceeded: c.Exceeded(),
 		}
 		if !c.RenewsAt.IsZero() {
-			b.RenewsAt = &c.RenewsAt
+			out[i].RenewsAt = &c.RenewsAt
 		}
-		out = append(out, b)
 	}
 	return out
 }

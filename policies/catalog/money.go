@@ -3,7 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"errors"
-	"math"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -28,6 +28,12 @@ var (
 func ParseMoney(s string) (Money, error) {
 	if !plausibleNumber(s) {
 		return 0, errNotMoney
+	}
+	whole, frac, _ := strings.Cut(s, ".")
+	if whole != "" && len(whole) <= 9 && len(frac) <= 6 { // the usual notation; others need big numbers
+		if n, err := strconv.ParseUint(whole+frac+"000000"[len(frac):], 10, 64); err == nil {
+			return Money(n), nil
+		}
 	}
 	r, ok := new(big.Rat).SetString(s)
 	if !ok || r.Sign() < 0 {
@@ -64,17 +70,11 @@ func moneyOf(v any) (Money, error) {
 	case json.Number:
 		return ParseMoney(n.String())
 	case float64:
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return 0, errNotMoney
-		}
-		return ParseMoney(strconv.FormatFloat(n, 'f', -1, 64))
-	case int:
-		return ParseMoney(strconv.Itoa(n))
-	case int64:
-		return ParseMoney(strconv.FormatInt(n, 10))
-	default:
-		return 0, errNotMoney
+		return ParseMoney(strconv.FormatFloat(n, 'f', -1, 64)) // NaN and infinities are not plausible
+	case int, int64:
+		return ParseMoney(fmt.Sprint(n))
 	}
+	return 0, errNotMoney
 }
 
 // String returns the amount in dollars with as few decimals as possible, such as "0.44" or "-0.05". The result is a valid JSON
