@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// defaultBudget is the maximum duration of one legacy request. Legacy clients give up after 30 seconds.
-const defaultBudget = 25 * time.Second
+// DefaultBudget is the maximum duration of one legacy request. Legacy clients give up after 30 seconds.
+const DefaultBudget = 25 * time.Second
 
-// maxParallel is the maximum number of concurrent v2 calls of one legacy request.
-const maxParallel = 4
+// MaxParallel is the maximum number of concurrent v2 calls of one legacy request.
+const MaxParallel = 4
 
 // Limits on the warnings of one response: their number, and the length of each in bytes.
 const (
@@ -49,11 +49,11 @@ type Client struct {
 	memory   memory
 }
 
-// NewClient returns a client for one legacy request. budget is the total time for the request; zero means defaultBudget.
+// NewClient returns a client for one legacy request. budget is the total time for the request; zero means DefaultBudget.
 func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Client {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
-		budget = defaultBudget
+		budget = DefaultBudget
 	}
 	now := deps.Now()
 	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
@@ -153,10 +153,10 @@ func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	return d.deps.Sleep(ctx, wait)
 }
 
-// Each calls f for 0 to n-1, at most maxParallel at a time, and waits for all calls to return.
+// Each calls f for 0 to n-1, at most MaxParallel at a time, and waits for all calls to return.
 func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
 	var group errgroup.Group
-	group.SetLimit(maxParallel)
+	group.SetLimit(MaxParallel)
 	for i := range n {
 		group.Go(func() error {
 			f(ctx, i)

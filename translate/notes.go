@@ -15,8 +15,8 @@ const (
 	KindSpelling = "spelling"
 )
 
-// noteTTL is the retention of records. Records of pods outlive their pods because billing by GPU type needs them.
-const noteTTL = 400 * 24 * time.Hour
+// NoteTTL is the retention of records. Records of pods outlive their pods because billing by GPU type needs them.
+const NoteTTL = 400 * 24 * time.Hour
 
 // PodNote stores facts about a pod that v2 does not return.
 type PodNote struct {
@@ -145,7 +145,7 @@ func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 		if err != nil {
 			return err
 		}
-		return d.deps.Store.Put(ctx, key, raw, noteTTL)
+		return d.deps.Store.Put(ctx, key, raw, NoteTTL)
 	})
 }
 
@@ -164,7 +164,7 @@ func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[stri
 			}
 			values[id] = raw
 		}
-		return d.deps.Store.AddAll(ctx, d.account, kind, values, noteTTL)
+		return d.deps.Store.AddAll(ctx, d.account, kind, values, NoteTTL)
 	})
 }
 

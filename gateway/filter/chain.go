@@ -20,9 +20,9 @@ type Filter interface {
 	Request(ctx context.Context, ex *Exchange) error
 }
 
-// responseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
+// ResponseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
 // Request was called. An error replaces the response.
-type responseFilter interface {
+type ResponseFilter interface {
 	Filter
 	Response(ctx context.Context, ex *Exchange) error
 }
@@ -117,7 +117,7 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	for part := partCall; part >= partHeaders; part-- {
 		for _, entered := range slices.Backward(c.part(part)[:ex.Progress.entered[part]]) {
-			f, ok := entered.(responseFilter)
+			f, ok := entered.(ResponseFilter)
 			if !ok {
 				continue
 			}

@@ -57,7 +57,7 @@ func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effect)
 }
 
-// Response implements responseFilter. RateLimit writes the rate limit headers.
+// Response implements ResponseFilter. RateLimit writes the rate limit headers.
 func (RecheckRateLimit) Response(context.Context, *Exchange) error { return nil }
 
 // countCall counts a call. While the store is down, a call that reduces costs passes regardless of the failure policies, and a call with an

@@ -61,7 +61,7 @@ const (
 	FoundResource = "resource"
 	FoundKey      = "key"
 	FoundTeam     = "team"
-	foundPolicy   = "policy"
+	FoundPolicy   = "policy"
 	FoundDecision = "decision"
 )
 
@@ -132,7 +132,7 @@ func (from Search) search(ctx context.Context, s adminapi.Principal, p searched)
 	for i := range parts {
 		out.Results, out.Unknown = append(out.Results, parts[i].Results...), append(out.Unknown, parts[i].Unknown...)
 	}
-	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, foundPolicy}
+	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, FoundPolicy}
 	slices.SortStableFunc(out.Results, func(a, b SearchResult) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
 			cmp.Compare(a.Org, b.Org), cmp.Compare(a.ID, b.ID))
@@ -156,7 +156,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		if !slices.ContainsFunc(t.Entries[:i], func(earlier adminapi.Entry) bool { return earlier.Policy == e.Policy }) {
-			add(SearchResult{Kind: foundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
+			add(SearchResult{Kind: FoundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
 		}
 	}
 	if o := from.Org(t.ID); o != nil {

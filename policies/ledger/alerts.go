@@ -137,7 +137,7 @@ func (p *Plan) Reached(used, limit int64) int64 {
 // used returns the used amount of a ceiling: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
 	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers,
-		MaxVolumeGB: VolumeGB, maxSandboxes: Sandboxes}
+		MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes}
 	if Accrues(ceiling) {
 		return b.Accrued.list()[ceiling-PerDay]
 	}

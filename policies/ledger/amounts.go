@@ -30,8 +30,8 @@ type Amounts [Dimensions]int64
 const (
 	// MaxBurn is the highest rate that is counted: one million dollars per hour. It keeps every product in the store's scripts below 2^53.
 	MaxBurn = 1_000_000 * 1_000_000
-	// maxCost is the highest one-time cost that is counted: ten thousand dollars.
-	maxCost = 10_000 * 1_000_000
+	// MaxCost is the highest one-time cost that is counted: ten thousand dollars.
+	MaxCost = 10_000 * 1_000_000
 	// MaxCount is the highest value of every other dimension.
 	MaxCount = 1_000_000_000
 )
@@ -80,7 +80,7 @@ func (a *Amounts) add(b Amounts, sign int64) {
 	}
 }
 
-// Clamped returns a with each amount limited to [MaxBurn], [maxCost] or [MaxCount].
+// Clamped returns a with each amount limited to [MaxBurn], [MaxCost] or [MaxCount].
 func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)
@@ -88,7 +88,7 @@ func (a Amounts) Clamped() Amounts {
 		case Burn, Bounded:
 			most = MaxBurn
 		case Cost:
-			most = maxCost
+			most = MaxCost
 		}
 		a[i] = min(max(0, a[i]), most)
 	}

@@ -40,7 +40,7 @@ const (
 	MaxPods
 	MaxWorkers
 	MaxVolumeGB
-	maxSandboxes
+	MaxSandboxes
 	Ceilings
 )
 
@@ -87,14 +87,14 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// defaultHorizon is the horizon of period budgets if the organisation configures none.
-const defaultHorizon = Horizon(time.Hour)
+// DefaultHorizon is the horizon of period budgets if the organisation configures none.
+const DefaultHorizon = Horizon(time.Hour)
 
-// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use defaultHorizon instead.
+// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
 // Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. The zero value is
-// defaultHorizon.
+// DefaultHorizon.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -123,7 +123,7 @@ func (h Horizon) MarshalText() ([]byte, error) {
 }
 
 // Duration returns the horizon as a duration. It must not be called for UntilPeriodEnd.
-func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, defaultHorizon)) }
+func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
 
 // ms returns the horizon in milliseconds, at a time within a period that ends at end.
 func (h Horizon) ms(now, end int64) int64 {
@@ -131,7 +131,7 @@ func (h Horizon) ms(now, end int64) int64 {
 		return max(0, end-now)
 	}
 	if h == UntilPeriodEnd {
-		h = defaultHorizon
+		h = DefaultHorizon
 	}
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }

@@ -25,7 +25,7 @@ func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, c
 		return nil
 	}
 	made, err := Adjust(ctx, l.Store, org, &Adjustment{
-		Kind: string(operation.KindSandbox), Resource: f.ID, Version: liveSandbox, Amounts: f.Amounts, From: f.from(),
+		Kind: string(operation.KindSandbox), Resource: f.ID, Version: LiveSandbox, Amounts: f.Amounts, From: f.from(),
 	})
 	if made && ceiling > 0 && rate > ceiling {
 		l.Logger.WarnContext(ctx, "sandbox rate exceeds catalog.sandbox_rate", "org", org, "resource", f.ID,

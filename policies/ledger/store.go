@@ -84,7 +84,7 @@ type Metadata struct {
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
 	Labels     Labels `json:"labels,omitempty"`
-	// maxCost is the maximum one-time cost of the call, in micro-dollars, if less is reserved.
+	// MaxCost is the maximum one-time cost of the call, in micro-dollars, if less is reserved.
 	MaxCost int64 `json:"most,omitempty"`
 	// StopAt and EndAt are the times when the gateway stops and terminates the pod, in Unix seconds; 0 means never. For a sandbox, EndAt
 	// is the latest time of its end by the platform.
@@ -210,7 +210,7 @@ type Settlement struct {
 // Adjustment changes the ledger to match the platform.
 type Adjustment struct {
 	Kind, Resource string
-	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [liveSandbox]. Nothing is
+	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [LiveSandbox]. Nothing is
 	// changed if the record has changed since then or if a call about the resource is in progress.
 	Version int64
 	Amounts Amounts
@@ -224,8 +224,8 @@ type Adjustment struct {
 	Owner *Owner
 }
 
-// liveSandbox is a value of Adjustment.Version that matches every version of a sandbox that has not ended.
-const liveSandbox = -1
+// LiveSandbox is a value of Adjustment.Version that matches every version of a sandbox that has not ended.
+const LiveSandbox = -1
 
 // AdjustResult is the outcome of an adjustment.
 type AdjustResult uint8
