@@ -22,7 +22,7 @@ type Prediction = telemetry.Prediction
 
 // AnswerDryRun responds to requests with HeaderDryRun. It runs when the body has been read and the request has been counted.
 type AnswerDryRun struct {
-	// Run predicts the outcome. The header is removed from its request.
+	// Run predicts the outcome. It must remove HeaderDryRun from the request that it runs; see [Inbound.ForDryRun].
 	Run Responder
 }
 

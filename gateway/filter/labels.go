@@ -15,7 +15,7 @@ import (
 // are not sent to the platform.
 const HeaderLabels = "X-Tollgate-Labels"
 
-// Labels parses the labels of creates whose resources are accounted for, and ignores the header of other calls. It removes the gateway's
+// Labels parses the labels of creates of resources that the ledger counts, and ignores the header of other calls. It removes the gateway's
 // own labels from responses.
 type Labels struct{}
 

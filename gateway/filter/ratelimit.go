@@ -18,11 +18,12 @@ import (
 // a refused call uses none of them. Every authenticated request counts, whatever its outcome.
 //
 // RateLimit runs in the Headers part, and again in the Call part for the v2 calls that a legacy request is translated to. Each of these
-// calls is counted like a request. For the first one only the classes are counted, because it stands for the request itself.
-// [RecheckRateLimit] runs after the policies.
+// calls is counted like a request, except for the first: key, team and organisation have already counted the request itself, so that only
+// the classes count the first call. [RecheckRateLimit] runs after the policies.
 //
 // While the store is down, the failure policies apply, but calls that reduce costs are never refused: stops, deletes, cancellations, and
-// updates that lower the cost of a resource.
+// updates that lower the cost of a resource. If the effect of a call on costs is not known yet, RateLimit admits the call provisionally.
+// RecheckRateLimit decides about such a call after the policies, when the resulting state is known.
 type RateLimit struct {
 	Recorder *telemetry.Recorder
 }
@@ -38,8 +39,8 @@ func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effectBeforePolicies(ex))
 }
 
-// RecheckRateLimit decides about calls that RateLimit admitted provisionally. It runs after the policies, when the state after the call is
-// known.
+// RecheckRateLimit decides about calls that RateLimit admitted provisionally because the store was down and their effect on costs was not
+// known. It runs after the policies, when the state after the call is known.
 type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
