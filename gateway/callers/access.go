@@ -39,8 +39,8 @@ type AccessDeps struct {
 	*view.Current
 }
 
-// Access responds to callers with the operations they may call. It evaluates the policies for each operation and each
-// price, and caches the result briefly, so that repeated requests are cheap.
+// Access responds to callers that ask which operations they may call, and which budgets and limits apply to them. It evaluates the policies
+// for each operation and each price, and caches the result briefly, so that repeated requests are cheap.
 type Access struct {
 	AccessDeps
 
@@ -61,7 +61,7 @@ const (
 	maxEvaluations = 256
 )
 
-// NewAccess returns an Access.
+// NewAccess returns an Access with an empty cache.
 func NewAccess(d AccessDeps) *Access {
 	known, _ := lru.New[string, evaluation](maxEvaluations) // lru.New fails only for a size below 1
 	return &Access{d, known}
@@ -71,12 +71,12 @@ func NewAccess(d AccessDeps) *Access {
 // not.
 const accessRoute = "docs.access"
 
-// AccessRoutes lists the routes of Access.
+// AccessRoutes lists the routes with which callers ask for the operations, budgets and limits that apply to them; see [Access].
 func AccessRoutes() []route.Route {
 	return []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
 }
 
-// Answers maps route ids to handlers.
+// Answers returns the responders of AccessRoutes by route ID, for filter.AnswerLocally.
 func (g *Access) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{accessRoute: g.answer}
 }

@@ -34,7 +34,7 @@ const (
 	leadOverlap = 24 * time.Hour // default overlap of a rotation
 )
 
-// Routes lists the routes.
+// Routes lists the routes with which team leads manage the keys of their team; see [Keys.Answers].
 func Routes() []route.Route {
 	return []route.Route{
 		{ID: listKeysID, Dialect: route.V2, Method: http.MethodGet, Pattern: keysPath},
@@ -152,7 +152,7 @@ func atMost[T ~int64](name string, of *T, own, team T) error {
 	return nil
 }
 
-// Answers maps route ids to handlers.
+// Answers returns the responders of Routes by route ID, for filter.AnswerLocally.
 func (s *Keys) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{listKeysID: s.answer, makeKeyID: s.answer, rotateKeyID: s.answer, revokeKeyID: s.answer}
 }
