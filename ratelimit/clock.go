@@ -2,8 +2,8 @@ package ratelimit
 
 import "time"
 
-// Clock returns the current time. Only differences are used, so the wall clock may be wrong; the times must carry a monotonic reading
-// or come from one source.
+// Clock returns the current time. Only differences are used, for timeouts and leases, so the wall clock may be wrong; windows follow the
+// store's clock, and the times must carry a monotonic reading or come from one source.
 type Clock interface {
 	Now() time.Time
 }
