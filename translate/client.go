@@ -25,7 +25,8 @@ const (
 	maxWarningLen = 200
 )
 
-// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time.
+// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time budget of the request, which has nothing to do with budgets
+// of cost.
 var ErrBudget = errors.New("time budget of the request exceeded")
 
 // errNoAnswer is the error for a Caller that returned neither a response nor an error.
@@ -62,7 +63,7 @@ func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Clie
 // Deps returns the dependencies, with defaults in place of nil.
 func (d *Client) Deps() Deps { return d.deps }
 
-// Account returns the account on whose behalf the client calls.
+// Account returns [Incoming].Account, the account of the request.
 func (d *Client) Account() string { return d.account }
 
 // Remaining returns the remaining time budget, negative once it is exceeded.
@@ -195,8 +196,8 @@ func (d *Client) WarnUnavailable(fields []string) {
 	}
 }
 
-// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost, it does not count the
-// field as missing from v2.
+// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost (for fields of the request) and
+// WarnUnavailable (for fields of the response), it does not count the field as missing from v2.
 func (d *Client) Warn(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
@@ -213,7 +214,7 @@ func (d *Client) LostFields() []string {
 	return slices.Clone(d.lost)
 }
 
-// Warnings returns the warnings in order.
+// Warnings returns the warnings in the order in which they were added, without duplicates, for a header of the response.
 func (d *Client) Warnings() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
