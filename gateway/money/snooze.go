@@ -38,7 +38,7 @@ const (
 	snoozeLinkTime = 7 * 24 * time.Hour // validity of a link
 )
 
-// SnoozeRoutes returns the routes.
+// SnoozeRoutes returns the routes with which owners snooze idle resources, by API or by signed link; see [Snooze].
 func SnoozeRoutes() []route.Route {
 	return []route.Route{
 		{ID: snoozeRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath + "/{id}"},
@@ -50,7 +50,7 @@ func SnoozeRoutes() []route.Route {
 // SnoozeLinks creates and verifies signed links.
 type SnoozeLinks struct{ *view.Current }
 
-// Snooze serves the routes. All fields are required.
+// Snooze serves the routes of SnoozeRoutes. All fields are required.
 type Snooze struct {
 	SnoozeLinks
 	// Updates are the operations that change each kind of resource.
@@ -59,7 +59,7 @@ type Snooze struct {
 	Access *callers.Access
 }
 
-// Answers returns the responders of the routes.
+// Answers returns the responders of the routes by route ID, for filter.AnswerLocally.
 func (s *Snooze) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{snoozeRoute: s.answerSnooze, snoozePageID: s.answerSnoozePage, snoozeLinkID: s.answerSnoozeLink}
 }

@@ -24,8 +24,8 @@ import (
 type Search struct {
 	// Org returns an organisation with its keys, or nil if it is unknown.
 	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation, with or without its scopes. Costs returns the costs of resources, including deleted resources. Both return an
-	// [adminapi.BadRequestError] for an organisation without budgets.
+	// Show returns the ledger of an organisation, whose Scopes are not used. Costs returns the costs of resources, including deleted
+	// resources. Both return an [adminapi.BadRequestError] for an organisation without budgets.
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
 	// Decision returns the decision with the given ID. An unknown ID results in an [adminapi.RefusedError] with status 404.
@@ -56,7 +56,7 @@ type SearchResult struct {
 	rank int
 }
 
-// Kinds of matches. Equally good matches are listed in this order.
+// Kinds of matches. Equally good matches are listed in the order decision, resource, key, team, policy.
 const (
 	FoundResource = "resource"
 	FoundKey      = "key"

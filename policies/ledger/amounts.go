@@ -17,8 +17,9 @@ const (
 	Cost
 	// Sandboxes is the number of sandboxes that have not ended.
 	Sandboxes
-	// Bounded is the part of Burn that belongs to resources with an expected end. It is excluded from forecasts, because Cost already
-	// contains the rest of that cost.
+	// Bounded is the part of Burn that belongs to resources with an expected end. It is excluded from forecasts, because Cost already contains
+	// the rest of that cost. For example, a new sandbox of at most 2 hours at 1 USD per hour has a Burn and a Bounded of 1 USD per hour and a
+	// Cost of 2 USD, which falls while it runs.
 	Bounded
 	// Dimensions is the number of dimensions.
 	Dimensions
@@ -54,7 +55,8 @@ func (a Amounts) Excess(b Amounts) Amounts {
 	return a
 }
 
-// PricedAs sets the cost dimensions of a (Burn, Bounded and Cost) to those of b, which describes another state of the same resource.
+// PricedAs sets the cost dimensions of a (Burn, Bounded and Cost) to those of b, which describes another state of the same resource. It is
+// used if the price of the new state is unknown.
 func (a *Amounts) PricedAs(b Amounts) { a[Burn], a[Bounded], a[Cost] = b[Burn], b[Bounded], b[Cost] }
 
 // max returns the larger amount in each dimension.

@@ -28,7 +28,8 @@ type Budget struct {
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
 
-// Ceilings of a Budget, in the order of its fields.
+// Ceilings of a Budget: indexes of its limits, in the order of its fields, which Budget.Limits and CeilingName follow. Those from PerDay to
+// InTotal limit accrued costs.
 const (
 	PerHour = iota
 	PerDay  // followed by the ceilings of the other periods, in the order of periods
@@ -36,11 +37,11 @@ const (
 	PerMonth
 	PerQuarter
 	InTotal
-	MaxGPUs
-	MaxPods
-	MaxWorkers
-	MaxVolumeGB
-	MaxSandboxes
+	CeilingGPUs
+	CeilingPods
+	CeilingWorkers
+	CeilingVolumeGB
+	CeilingSandboxes
 	Ceilings
 )
 
@@ -93,8 +94,8 @@ const DefaultHorizon = Horizon(time.Hour)
 // UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
-// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. The zero value is
-// DefaultHorizon.
+// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget: with 24 hours, a call fits
+// per_month only if it and everything that runs can run for another 24 hours within the limit. The zero value is DefaultHorizon, one hour.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.

@@ -17,7 +17,7 @@ const (
 	KindOrg  ScopeKind = "org"
 )
 
-// Scope identifies an owner of budgets. ID is "" for the organisation.
+// Scope identifies a holder of budgets: a key, a team or the organisation. ID is "" for the organisation.
 type Scope struct {
 	Kind ScopeKind
 	ID   string
@@ -66,7 +66,7 @@ type Holder struct {
 // String encodes h; see HolderOf.
 func (h Holder) String() string { return h.Incarnation + " " + h.Gateway }
 
-// HolderOf decodes a holder from the store's format.
+// HolderOf decodes a holder from the format of stores.
 func HolderOf(text string) Holder {
 	incarnation, gateway, _ := strings.Cut(text, " ")
 	return Holder{incarnation, gateway}
@@ -94,7 +94,7 @@ type Metadata struct {
 
 // Reservation requests room in budgets for one call.
 type Reservation struct {
-	// Hold identifies the call. A repeat with the same Hold is the same reservation.
+	// Hold is the ID of the hold and identifies the call. A repeat with the same Hold is the same reservation.
 	Hold string
 	// Kind is the kind of the resource. Resource is its ID, or "" for a create.
 	Kind, Resource string
@@ -207,7 +207,7 @@ type Settlement struct {
 	Intent *IntentUpdate
 }
 
-// Adjustment changes the ledger to match the platform.
+// Adjustment changes the record of one resource to match the platform. It is unrelated to AccrualAdjustment.
 type Adjustment struct {
 	Kind, Resource string
 	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [LiveSandbox]. Nothing is
@@ -219,8 +219,8 @@ type Adjustment struct {
 	From time.Time
 	// Metadata describes a resource that is added or, if not empty, one that gets an owner.
 	Metadata Metadata
-	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an owner belongs to the owner it had when an
-	// adjustment removed it, or else to the organisation.
+	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an owner belongs to the owner that it had when an
+	// adjustment removed it within OwnerRetention, or else to the organisation; see [Reconciler].
 	Owner *Owner
 }
 
@@ -289,7 +289,7 @@ type State struct {
 	// Complete is false while the ledger must be rebuilt. Lost is the part of the ledger that was lost since it was complete.
 	Complete bool
 	Lost     LostPart
-	// Repairs changes with each repair of the sums.
+	// Repairs changes with each repair of the sums. It is the Version of the next [Repair].
 	Repairs   int64
 	Balances  []Balance
 	Resources []Record
@@ -308,6 +308,7 @@ type Store interface {
 	RecoveryStore
 	accrualStore
 	NoticeStore
+	// Reserve checks r.Limits and records the hold, or reports in Outcome.Status why it did not.
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle commits, releases or opens a hold. Settling an ended hold changes nothing. If the hold is missing after a loss of data, a
 	// commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. It never
@@ -329,6 +330,7 @@ type Store interface {
 	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
 	// SetJobOwner records the owner of a job for the given time. A later call for the same job changes nothing.
 	SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
+	// Show returns the whole ledger.
 	Show(ctx context.Context, org string) (State, error)
 	// Holds returns the state with the holds only.
 	Holds(ctx context.Context, org string) (State, error)
