@@ -28,8 +28,8 @@ type Inputs struct {
 	skip []string
 }
 
-// Tree returns the inputs of a program that reads a directory. It covers everything below dir except directories whose names match a
-// pattern of skip, as defined by [filepath.Match].
+// Tree returns Inputs that cover a directory, so that Watch can serve commands that read a directory instead of a configuration file. It
+// covers everything below dir except directories whose names match a pattern of skip, as defined by [filepath.Match].
 func Tree(dir string, skip ...string) Inputs {
 	in := Inputs{skip: skip}
 	in.add(dir, in.digestOf(dir))

@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Sources configures how [Load] reads secrets and files.
+// Sources are the options of Load: where it reads secrets and files, and, for a reload, the configuration in force.
 type Sources struct {
 	// Env looks up environment variables. If nil, the process environment is used.
 	Env func(string) (string, bool)
@@ -47,7 +47,7 @@ type Sources struct {
 type Checker interface {
 	// Faults returns all errors of c.
 	Faults(c *settings.Config) error
-	// Warnings returns settings that have no effect.
+	// Warnings returns the settings that have no effect, joined; [Loaded.Warnings] separates them and adds their places.
 	Warnings(c *settings.Config, now time.Time) error
 }
 
@@ -70,8 +70,8 @@ type Loaded struct {
 	from Sources
 }
 
-// WithoutFaultyFiles returns the configuration without the organisation files that err concerns, a fault found after loading. If err
-// concerns anything else, WithoutFaultyFiles returns err with its place in the file.
+// WithoutFaultyFiles handles a fault that was found after loading. If err concerns organisation files only, it returns the configuration
+// without these files, whose organisations keep their previous sections. Otherwise it returns err with its place in the file.
 func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
@@ -80,8 +80,8 @@ func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	return nil, l.Locate(err)
 }
 
-// Commit marks the configuration as in force. Afterwards WithoutFaultyFiles removes no more files. Commit releases the previous
-// configuration, which would otherwise keep all earlier ones in memory.
+// Commit marks the configuration as in force. It releases the previous configuration, which would otherwise keep all earlier ones in
+// memory. Therefore WithoutFaultyFiles can no longer replace the section of a faulty file by the previous one, and only returns the error.
 func (l *Loaded) Commit() { l.from.Previous, l.data = nil, nil }
 
 // Locate adds the place in the file to faults that were found after loading, by components built from the configuration.
@@ -120,7 +120,8 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path. If checker is nil, only the settings themselves are checked, without the engines of the gateway.
+// Load reads the file at path. If checker is nil, only the settings themselves are checked; policies, admin tokens and the configuration of
+// Envoy may then still have faults.
 func Load(path string, src Sources, checker Checker) (*Loaded, error) {
 	var in Inputs
 	file := files.UnrestrictedPath(path)

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// AdminURL returns the scheme and host at which a gateway on this host answers probes, if it was started with the file at path. AdminURL
-// ignores faults elsewhere in the file, because the running gateway may have refused a later version of it.
+// AdminURL returns the scheme and host of the admin listener, for health probes from the same host, of a gateway that was started with the
+// file at path. It ignores faults elsewhere in the file: the gateway may have rejected the file's current version and still run.
 func AdminURL(path string) (string, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
@@ -46,8 +46,9 @@ func AdminURL(path string) (string, error) {
 	return u.String(), nil
 }
 
-// LoadEnvoys reads the file to generate the bootstrap configuration of Envoys, on any machine. It resolves only the secret envoy.xds.token
-// and reads no other files. Besides the form, it checks only validate.
+// LoadEnvoys reads the part of the file from which the bootstrap configuration of Envoys is generated. It works on machines without the
+// gateway's other secrets and files: it resolves only the secret envoy.xds.token and reads no other files. Besides the form, it checks only
+// validate.
 func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {

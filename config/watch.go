@@ -17,6 +17,7 @@ const settle = 100 * time.Millisecond
 
 // ReloadRequests trigger a reload although no input has changed. A nil channel triggers none.
 type ReloadRequests struct {
+	// Signals and Reload request a reload that reads every file again.
 	Signals <-chan os.Signal
 	// Reload receives channels that are closed after the reload.
 	Reload <-chan chan<- struct{}

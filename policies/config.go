@@ -11,8 +11,8 @@ import (
 )
 
 // Validate checks the policy configuration of an organisation and joins all errors it finds, each with its path. It reads no files. Unknown
-// policies and parameters are reported only if the organisation has no Rego of its own; otherwise NewEngine reports them. Check checks the
-// names of teams, keys and roles.
+// policies and parameters are reported only if the organisation has no Rego of its own; otherwise NewEngine reports them. Validate does not
+// check the names of teams, keys and roles; see Check.
 func Validate(c *Config) error {
 	scope := compiler.LibraryOnly
 	if !c.Directory.IsZero() || c.Bundle != nil {
@@ -24,7 +24,8 @@ func Validate(c *Config) error {
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }
 
-// Check returns an error for each team, key and role in c that does not exist. The errors have the same form as the errors of Validate.
+// Check returns an error for each team, key and role that c names and that does not exist. It complements Validate, which does not know the
+// organisation, and NewEngine, which compiles. The errors have the same form as the errors of Validate.
 func Check(c *Config, known Names) error {
 	errs := compiler.CheckNames(c.Policies, known)
 	for i, x := range c.Exceptions {
@@ -36,9 +37,9 @@ func Check(c *Config, known Names) error {
 	return errors.Join(errs...)
 }
 
-// Warnings reports settings that are valid but have no effect: exceptions for unknown pointers, parameters that never apply, and
-// teams missing from the data of the organisation's own Rego. Each warning has its path in c. The organisation's own Rego is parsed
-// only if r is nil or r has compiled it before.
+// Warnings reports settings that are valid but have no effect: exceptions for unknown pointers, parameters that never apply, and teams
+// missing from the data of the organisation's own Rego. Each warning has its path in c. The organisation's own Rego is skipped if r is not
+// nil and has not compiled it before.
 func Warnings(c *Config, teams []string, r *isolate.Runner) []error {
 	out := append(fault.Found(compiler.Warnings(c.Policies)), leftOut(c, teams, r)...)
 	for i, x := range c.Exceptions {

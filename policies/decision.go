@@ -34,6 +34,6 @@ type Violation struct {
 	Doc string
 	// Excess is the amount by which the limit is exceeded, in the unit of the limit, or 0 if the policy does not report one.
 	Excess float64
-	// Approvable reports whether an operator may approve the call despite this violation.
+	// Approvable is copied from the entry: it reports whether an operator may approve the call despite this violation.
 	Approvable bool
 }

@@ -26,8 +26,8 @@ type Deps struct {
 	Now func() time.Time
 	// Logger logs bundle failures and recoveries; nil disables logging.
 	Logger *slog.Logger
-	// Previous is the engine that this one replaces. If a policy directory no longer contains a policy that Previous had in force,
-	// it is rejected. nil means that this is the first engine.
+	// Previous is the engine that this one replaces. A policy directory that no longer contains a policy that Previous had in force is
+	// rejected, so that a directory that is being copied lifts no policy. nil means that this is the first engine.
 	Previous *Engine
 	// OnChange, if not nil, is called after a new bundle takes effect.
 	OnChange func()
@@ -37,9 +37,9 @@ type Deps struct {
 	// CompileWait limits how long NewEngine waits for child processes. If Rego is still being compiled after that time, NewEngine returns
 	// an error that wraps isolate.ErrCompiling. 0 means no limit.
 	CompileWait time.Duration
-	// OnNewBundle, if not nil, is called when a bundle has been fetched and before it takes effect. It may create an engine with another
-	// configuration and this engine as Previous. The new engine then activates the bundle. replaced reports whether the new engine has
-	// replaced this one.
+	// OnNewBundle, if not nil, is called when a bundle has been fetched and before it takes effect. It lets the gateway build its whole
+	// configuration again: the callback creates an engine with this engine as Previous, and the new engine activates the bundle. replaced
+	// reports whether the new engine has replaced this one; if not, this engine activates the bundle.
 	OnNewBundle func(ctx context.Context) (replaced bool)
 }
 
@@ -126,8 +126,8 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 	return o.revision, true
 }
 
-// PoliciesReading returns the names of the organisation's policies that read the input at the given path, above it or below it, without
-// duplicates.
+// PoliciesReading returns the names of the organisation's policies that read the input at the given path, or anything above or below it,
+// without duplicates. For example, the path ("cost") selects policies that read the price of a call.
 func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	o := e.now.Load().orgs[org]
 	if o == nil {
@@ -142,8 +142,9 @@ func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	return out
 }
 
-// Decide evaluates the policies of an organisation for a call. It returns within Limits.Deadline, or within twice that time if it
-// must also evaluate the resource before a denied update. The caller must refuse the call on any error.
+// Decide evaluates the policies of an organisation for a call. It returns within Limits.Deadline, or within twice that time for a denied
+// update under a policy whose entry sets ratchet: Decide then also evaluates the resource before the update, and turns violations that the
+// update does not make worse into warnings. The caller must refuse the call on any error.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {

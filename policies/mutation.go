@@ -45,8 +45,8 @@ const (
 // because the body has no such field.
 var ErrMutation = errors.New("policy mutation failed")
 
-// Apply returns a copy of body with the changes applied; body is not modified. The result must be validated, resolved and decided
-// on again.
+// Apply returns a copy of body with the changes applied; body is not modified. The caller must validate the result against the API
+// description, determine its resource and price, and call Decide again.
 func Apply(body any, changes []Mutation) (any, error) {
 	for _, m := range changes {
 		path, err := policyinput.SplitPointer(m.Pointer)

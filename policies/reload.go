@@ -377,7 +377,7 @@ type Status struct {
 	Bundle string
 	// Fetched is when the bundle was last confirmed to be current.
 	Fetched time.Time
-	// Err is the error of the last poll of the bundle, or nil.
+	// Err is the error of the last poll of the bundle. It is nil after a successful poll and without a bundle.
 	Err error
 }
 

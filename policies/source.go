@@ -8,15 +8,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// Compilation is a request to a child process to compile an organisation's own Rego. Data is left out because it does not affect
-// the compile time.
+// Compilation is a request to a child process to compile an organisation's own Rego, which may take unlimited time or memory. Data is left
+// out because it does not affect the compile time.
 type Compilation struct {
 	Entries []Entry
 	// Rego maps file names to contents, including tests.
 	Rego map[string]string
 }
 
-// Run compiles the Rego and discards the errors.
+// Run compiles the Rego and discards the errors. It only shows that compiling ends: the parent process then compiles the same Rego and
+// reports its errors.
 func (c *Compilation) Run(ctx context.Context) {
 	own, err := compiler.Parse("", "", c.Rego, nil)
 	if err != nil {
@@ -31,7 +32,8 @@ type Source struct {
 	Org, DocURL string
 	Entries     []Entry
 	Exceptions  []Exception
-	// Rego maps the names of the organisation's own files to their contents. Data is its data document. Digest identifies both.
+	// Rego maps the names of the organisation's own files to their contents. Data is the data document of that Rego. Digest identifies Rego
+	// and Data.
 	Rego   map[string]string
 	Data   map[string]any
 	Digest string

@@ -27,7 +27,7 @@ type Draft struct {
 	Rego string
 }
 
-// DraftFile is the file name of a draft's Rego in errors and coverage.
+// DraftFile is the file name of a draft's Rego in errors and coverage. It distinguishes faults of the draft from faults of existing files.
 const DraftFile = "draft.rego"
 
 // with returns the compiler options with the draft applied, and the names of the policies the draft changes.
@@ -55,7 +55,8 @@ func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
 }
 
-// Draft returns an engine of the organisation with the draft applied. It returns each fault of the draft as a *policyconfig.Error.
+// Draft returns a new engine with the organisation's policies as changed by the draft. It does not change the policies in force. It returns
+// each fault of the draft as a *policyconfig.Error.
 func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, error) {
 	with, _, err := s.with(d)
 	if err != nil {

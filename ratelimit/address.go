@@ -22,7 +22,8 @@ type AddressConfig struct {
 	IPv6Prefix int `yaml:"-"`
 }
 
-// DefaultAddressConfig returns the default configuration.
+// DefaultAddressConfig returns the default configuration: 30 attempts per minute and a burst of 20 for each IPv4 address or IPv6 /64
+// network.
 func DefaultAddressConfig() AddressConfig {
 	return AddressConfig{Rate: 30, Burst: 20, Addresses: 65536, IPv6Prefix: 64}
 }
@@ -86,7 +87,7 @@ func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duratio
 	return true, 0
 }
 
-// Return gives one attempt back to addr.
+// Return gives one attempt back to addr, after a Take whose attempt turned out to be valid.
 func (l *AddressLimiter) Return(addr netip.Addr) {
 	addr = l.normal(addr)
 	l.mu.Lock()

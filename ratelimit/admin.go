@@ -45,7 +45,7 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
-// EmptyWindows returns the state of the limited windows of a scope that has no counted calls.
+// EmptyWindows returns the state of the limited windows of a scope that has no counted calls today, which Limiter.Show omits.
 func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 	s := ScopeState{Ref: ref, Limit: limit}
 	s.State.Advance(now.UnixMilli())

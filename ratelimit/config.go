@@ -27,9 +27,9 @@ type Failure string
 const (
 	// FailClosed refuses the call with ErrUnavailable.
 	FailClosed Failure = "closed"
-	// FailLocal counts the call against this gateway's share of the quota. The share is the number of units last known to be left, minus
-	// the units that other gateways may use before they learn about this gateway's calls, divided by the number of gateways. The store is
-	// charged for these units when it is available again.
+	// FailLocal counts the call against this gateway's share of the quota: (left - unseen) / gateways. left is the number of units last known
+	// to be left, unseen the number of units that other gateways may use before they learn about this gateway's calls, and gateways the number
+	// of gateways. The store is charged for these units when it is available again.
 	FailLocal Failure = "local"
 	// FailOpen admits the call without counting it.
 	FailOpen Failure = "open"
@@ -103,12 +103,12 @@ type BreakerConfig struct {
 type MemoryConfig struct {
 	// Scopes is the largest number of scopes remembered, over all organisations, at about 400 bytes each.
 	Scopes int
-	// Refusal is the time that a full window is assumed to remain full without asking the store again. 0 means until the window ends or an
-	// operator resets it in ModeExact, and one second in ModeLeased, where other gateways return permits.
+	// Refusal is the time that a full window is assumed to remain full without asking the store again. 0 means the following: in ModeExact
+	// until the window ends or an operator resets it; in ModeLeased one second, because other gateways return permits.
 	Refusal time.Duration
 }
 
-// DefaultConfig returns the default configuration.
+// DefaultConfig returns the default configuration: ModeExact, FailLocal for reads and FailClosed for writes.
 func DefaultConfig() Config {
 	return Config{
 		Mode:     ModeExact,
@@ -125,7 +125,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// CheckGateway returns an error for an invalid gateway name.
+// CheckGateway returns an error unless name can name a gateway: it must be valid for CheckID and must not contain a vertical bar.
 func CheckGateway(name string) error {
 	if strings.Contains(name, "|") {
 		return fmt.Errorf("must not contain |, got %q", name)

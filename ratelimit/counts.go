@@ -96,7 +96,7 @@ type Counts struct {
 	Scopes, Held int64
 }
 
-// Counts returns the current counters.
+// Counts returns the counters since New, for metrics.
 func (l *Limiter) Counts() Counts {
 	n := &l.counts
 	c := Counts{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Class selects the failure policy of a call.
+// Class selects the failure policy of a call. It is unrelated to KindClass.
 type Class string
 
 // Classes of calls. The zero Class is treated as [ClassWrite], the stricter one.
@@ -85,8 +85,8 @@ type Decision struct {
 	Source  Source
 	// Degraded is set if the store was unavailable and a failure policy decided instead.
 	Degraded bool
-	// Windows describes, for each limited window, the scope with the least room after this decision, in the order minute, hour, day,
-	// followed by the windows of scopes with a Policy. It is empty for exempt callers and for decisions of FailOpen.
+	// Windows describes, for each limited window, the scope with the least room after this decision, in the order minute, hour, day, followed
+	// by the windows of each scope with a Policy, such as "runs-minute". It is empty for exempt callers and for decisions of FailOpen.
 	Windows []Window
 	// Violated lists the windows without room for the call; empty if Allowed.
 	Violated []Violation

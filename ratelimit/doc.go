@@ -1,20 +1,31 @@
-// Package ratelimit counts calls in fixed windows of a minute, an hour and a day, and decides whether another call fits. Gateways that
-// use the same store share the counts.
+// Package ratelimit counts calls in fixed windows of a minute, an hour and a day, and decides whether another call fits. Gateways that use
+// the same store share the counts.
 //
-// A [Take] names an organisation and the scopes of a call (its key, its team, the organisation). The call is admitted only if every
-// window of every scope has room; then all of them are charged in one atomic step. A refused call costs nothing.
+// A [Take] names an organisation and the scopes of a call (its key, its team, the organisation). The call is admitted only if every window
+// of every scope has room; then all of them are charged in one atomic step. A refused call costs nothing.
+//
+// [Limiter] is the entry point. Two other types limit calls on one gateway only: [AddressLimiter] limits attempts without a valid
+// credential by network address, and [Upstream] divides the platform's own rate limits among teams.
+//
+// The counts are in the [Store], which is Redis in production. A Limiter has in memory the latest known counts of scopes, its leases and
+// its debts; AddressLimiter and Upstream have all of their state in memory.
+//
+// # Words
+//
+//   - A permit is the permission for one unit of a window. A lease is a block of permits that a gateway has charged in the store and not
+//     spent yet ([ModeLeased]).
+//   - A debt is the charge for calls that a gateway admitted while the store was down ([FailLocal]); the store is charged later.
+//   - A generation is the time between two resets of a scope by operators.
+//   - An exchange is one round trip to the store, which can serve several calls. A pause is the time after a restart of the store in which
+//     it admits nothing, because gateways first restore the counts that it has lost.
 //
 // # Invariants
 //
-//   - Over all gateways, the calls admitted to a window never exceed its quota.
-//     Leased permits are charged before they are spent, an ambiguous reply
-//     counts as spent, and nothing is charged twice. The exceptions are the
-//     failure policies open and local (see [Failure]), which an operator
-//     chooses per class of call.
-//   - Windows are aligned to UTC and follow the store's clock. A clock
-//     that steps back never reopens a window.
-//   - Quotas come with each call: a changed quota applies to the current window
-//     from the next call on.
+//   - Over all gateways, the calls admitted to a window never exceed its quota. Leased permits are charged before they are spent, an
+//     ambiguous reply counts as spent, and nothing is charged twice. The exceptions are the failure policies open and local (see
+//     [Failure]), which an operator chooses per class of call.
+//   - Windows are aligned to UTC and follow the store's clock. A clock that steps back never reopens a window.
+//   - Quotas come with each call: a changed quota applies to the current window from the next call on.
 //
 // # Use
 //

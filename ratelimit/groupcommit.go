@@ -27,8 +27,9 @@ type Group[T any] struct {
 	seats, groups  sync.Pool
 }
 
-// NewGroup returns a Group that makes its exchanges with the function exchange, which must not retain calls. It is called with the
-// context of one of the calls, at most flights times concurrently per lane, and with at most batch calls.
+// NewGroup returns a Group that makes its exchanges with the function exchange, which must not retain calls. It is called with the context
+// of one of the calls, at most flights times concurrently per lane, and with at most batch calls. A lane is the set of calls with the same
+// name; see Do.
 func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
 	return &Group[T]{
 		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
@@ -67,8 +68,8 @@ type exchangeCalls[T any] struct {
 	calls []*T
 }
 
-// GroupContext returns a context for an exchange that serves calls. It is not canceled with ctx, but ends at the latest deadline of the
-// calls. A zero deadline means no deadline.
+// GroupContext returns a context for an exchange that serves calls, for the exchange function of a [Group]. It is not canceled with ctx,
+// but ends at the latest deadline of the calls. A zero deadline means no deadline.
 func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	var latest time.Time

@@ -7,7 +7,7 @@ import (
 )
 
 // headerSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
-// support for a new draft needs only another function like [draft11]. Clients can rely on Retry-After, which is not part of the syntax.
+// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
 type headerSyntax struct {
 	// Quota and Window are parameters of RateLimit-Policy.
 	Quota, Window string
@@ -15,8 +15,8 @@ type headerSyntax struct {
 	Remaining, Reset string
 }
 
-// draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
-func draft11() headerSyntax {
+// Draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
+func Draft11() headerSyntax {
 	return headerSyntax{Quota: "q", Window: "w", Remaining: "r", Reset: "t"}
 }
 
@@ -27,9 +27,9 @@ const (
 	headerRetryAfter = "Retry-After"
 )
 
-// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [draft11], and Retry-After if d is a refusal. It sets nothing for
+// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [Draft11], and Retry-After if d is a refusal. It sets nothing for
 // an exempt caller.
-func (d *Decision) WriteHeaders(h http.Header) { draft11().Write(h, d) }
+func (d *Decision) WriteHeaders(h http.Header) { Draft11().Write(h, d) }
 
 // Write sets the headers for d in h, as RFC 9651 lists with one member per window. Times are whole seconds, rounded up, so that a
 // client that waits that long does not retry too early.

@@ -86,8 +86,8 @@ func (l Limit) check() error {
 // ScopeKind is the kind of a scope.
 type ScopeKind string
 
-// Kinds of scopes. KindClass is a class of operations within another scope, for example the runs that one key submits to one endpoint;
-// its ID must contain both.
+// Kinds of scopes. KindClass is a class of operations within another scope, for example the class runs of the key ann. Its ID must contain
+// both the class and the other scope.
 const (
 	KindKey   ScopeKind = "key"
 	KindTeam  ScopeKind = "team"
@@ -111,8 +111,8 @@ type Scope struct {
 	Limit Limit
 	// Cost is the number of units that each unit of a call's cost takes in this scope; 0 counts as 1.
 	Cost int64
-	// Policy is the prefix of the scope's window names in headers. Scopes without a Policy share the names minute, hour and day, which
-	// describe the scope with the least room.
+	// Policy is the prefix of the scope's window names in headers, before a hyphen. Scopes without a Policy share the names minute, hour and
+	// day, which describe the scope with the least room.
 	Policy string
 }
 

@@ -27,12 +27,12 @@ type Store interface {
 	// must belong to the same Group. Each op is checked against the limits that it contains.
 	Apply(ctx context.Context, ops []Op) (now int64, err error)
 
-	// Adjust corrects counts of current windows; see Adjustment. Corrections of ended windows are dropped. Sending an Adjustment with a
-	// Delta twice counts twice.
+	// Adjust corrects counts of current windows; see Adjustment. Corrections of ended windows are dropped. An Adjustment with a Delta must not
+	// be sent again after an error, because it would count twice.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
-	// Restore calls adjust, which restores the counts that a restarted store has lost, and then reports to the other gateways that this
-	// gateway has restored its counts. within limits its duration.
+	// Restore first calls adjust, which sends the counts that this gateway remembers, and then marks this gateway as restored. The store
+	// admits calls again once all live gateways are marked or the pause has ended. within limits its duration.
 	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
 
 	// Leases returns, for each of the given scopes of an organisation, the permits that live gateways last reported on a day.
@@ -59,12 +59,12 @@ type HeartbeatResult struct {
 	GatewayLost bool
 }
 
-// LossNotice is the length of the final part of a pause. A gateway that has not restored its counts when this part begins is considered
-// lost. LossNotice includes at least one heartbeat of every other gateway.
+// LossNotice is the length of the final part of the pause after a restart of the store; see [ErrRestarted]. A gateway that has not restored
+// its counts when this part begins is considered lost. LossNotice includes at least one heartbeat of every other gateway.
 const LossNotice = HeartbeatInterval + HeartbeatInterval/2
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed over and may have lost counts. The store admits nothing
-// until every gateway has restored its counts by Restore, or has failed to do so for too long.
+// during the pause that follows, until every gateway has restored its counts by Restore, or has failed to do so for too long.
 var ErrRestarted = errors.New("ratelimit: store restarted")
 
 // ErrNotServing is wrapped in the error of an Adjust that the server refused, for example because it is starting. Other errors mean
@@ -89,7 +89,8 @@ type Op struct {
 	// Draws, if not empty, has one entry per scope and replaces Cost.
 	Draws []Draw
 	// Divisor limits the units that a gateway holds after Draws: in a window with r units left, including those that it holds, at most
-	// r/Divisor. It is at least 1.
+	// r/Divisor. It is at least 1. A Limiter sets it to the number of live gateways times 100 / [LeaseConfig].Share, so that all gateways
+	// together hold at most that share.
 	Divisor int64
 	// Gateway is the name under which the leases of Draws are listed.
 	Gateway string
@@ -135,8 +136,8 @@ type Draw struct {
 // Adjustment corrects the count of one scope.
 type Adjustment struct {
 	Ref Ref
-	// State identifies the generation and the windows (Index) to correct. Its Count is the minimum count afterwards, which restores counts
-	// lost by a store.
+	// State identifies the generation and the windows (Index) to correct. Its Count raises a lower count in the store to at least this value,
+	// which restores lost counts.
 	State State
 	// Delta is then added to each window: a negative value returns permits. A count never becomes negative.
 	Delta [Windows]int64

@@ -19,7 +19,7 @@ type UpstreamConfig struct {
 	Active time.Duration `yaml:"-"`
 }
 
-// DefaultUpstreamConfig returns the default configuration.
+// DefaultUpstreamConfig returns the default configuration, which is not enabled: once enabled, teams share the last 20 % of a quota.
 func DefaultUpstreamConfig() UpstreamConfig {
 	return UpstreamConfig{Threshold: 20, Active: 10 * time.Second}
 }

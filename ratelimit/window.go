@@ -23,7 +23,8 @@ func windowMillis(i int) int64 {
 
 // State is the state of one scope in a store at one instant.
 type State struct {
-	// Generation is the store's clock, in Unix milliseconds, when an operator last reset the scope; 0 if it was never reset.
+	// Generation distinguishes counts before and after a reset by an operator: it is the store's clock, in Unix milliseconds, at the last
+	// reset of the scope, or 0 if it was never reset.
 	Generation int64
 	// Index is the number of each window since the Unix epoch.
 	Index [Windows]int64

@@ -24,8 +24,8 @@ type Verdict int
 const (
 	// Placed means that a candidate succeeded; Outcome.Response is the success.
 	Placed Verdict = iota
-	// Stopped means that Outcome.Response is a refusal that applies to every candidate: status 401, 402, 404, 413, 422, a
-	// 429 whose wait exceeds the time budget, or another status below 500.
+	// Stopped means that no further candidate was tried, because Outcome.Response is a refusal that applies to every candidate: status 401,
+	// 402, 404, 413, 422, a 429 whose wait exceeds the time budget, or another status below 500.
 	Stopped
 	// Broken means that the platform failed. Outcome.Response is its 5xx response, or nil if Outcome.Err is set.
 	Broken
@@ -34,7 +34,7 @@ const (
 	// Shortage means that no capacity is available, time ran out, or the list was empty. Outcome.Response is the last
 	// response, or nil.
 	Shortage
-	// Refused means that the request itself is invalid; Outcome.Response is the last 400.
+	// Refused means that the request itself is invalid; Outcome.Response is the last 400. It is unrelated to Response.Refused.
 	Refused
 	// Unfinished means that the result of an attempt is unknown. Outcome.Err is an UnfinishedError, and Outcome.Response
 	// is nil.

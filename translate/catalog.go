@@ -45,7 +45,7 @@ type catalogEntry struct {
 	expires time.Time
 }
 
-// Failure describes a failed call.
+// Failure describes a failed call: either Response, which is not 2xx, or Err is set.
 type Failure struct {
 	// Response is nil if no response arrived.
 	Response *Response
@@ -64,10 +64,10 @@ func newCatalog() *Catalog {
 	}
 }
 
-// Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share
-// one call. A response without a list in the given member counts as a failure. If v2 fails, Read returns an expired
-// response if it has one, and the failure otherwise. Callers without a key use the account ""; each distinct query of
-// theirs causes at most one call in 30 s, even after a failure.
+// Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share one call. member
+// names the list that the response must have; a response without it counts as a failure and is not cached. If v2 fails, Read returns an
+// expired response if it has one, and the failure otherwise. Callers without a key use the account ""; each distinct query of theirs causes
+// at most one call in 30 s, even after a failure.
 func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {
@@ -165,8 +165,8 @@ func tooManyKeyless() *Response {
 	}
 }
 
-// Latest returns the newest unfiltered response that any account received for the operation, or nil. GPU types and data
-// centres are public; callers must not expose anything else from the response.
+// Latest returns the newest unfiltered response that any account received for the operation, or nil. The response may belong to another
+// account, so callers must expose only public data of it: GPU types and data centres.
 func (c *Catalog) Latest(operation string) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,8 +222,8 @@ func ByID(records []any, id string) any {
 	return records[i]
 }
 
-// Level ranks an availability word for sorting: HIGH is lowest, NONE is highest, and an unknown or absent word ranks just
-// before NONE.
+// Level ranks an availability word for sorting, the best availability first: HIGH has the lowest rank and NONE the highest, and an unknown
+// or absent word ranks just before NONE.
 func Level(word string) int {
 	switch word {
 	case "HIGH":

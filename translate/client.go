@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// defaultBudget is the maximum duration of one legacy request. Legacy clients give up after 30 seconds.
-const defaultBudget = 25 * time.Second
+// DefaultBudget is the maximum duration of one legacy request. Legacy clients give up after 30 seconds.
+const DefaultBudget = 25 * time.Second
 
-// maxParallel is the maximum number of concurrent v2 calls of one legacy request.
-const maxParallel = 4
+// MaxParallel is the maximum number of concurrent v2 calls of one legacy request.
+const MaxParallel = 4
 
 // Limits on the warnings of one response: their number, and the length of each in bytes.
 const (
@@ -25,7 +25,8 @@ const (
 	maxWarningLen = 200
 )
 
-// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time.
+// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time budget of the request, which has nothing to do with budgets
+// of cost.
 var ErrBudget = errors.New("the request exceeded its time budget")
 
 // errNoAnswer is the error for a Caller that returned neither a response nor an error.
@@ -49,11 +50,11 @@ type Client struct {
 	memory   memory
 }
 
-// NewClient returns a client for one legacy request. budget is the total time for the request; zero means defaultBudget.
+// NewClient returns a client for one legacy request. budget is the total time for the request; zero means DefaultBudget.
 func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Client {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
-		budget = defaultBudget
+		budget = DefaultBudget
 	}
 	now := deps.Now()
 	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
@@ -62,7 +63,7 @@ func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Clie
 // Deps returns the dependencies, with defaults in place of nil.
 func (d *Client) Deps() Deps { return d.deps }
 
-// Account returns the account on whose behalf the client calls.
+// Account returns [Incoming].Account, the account of the request.
 func (d *Client) Account() string { return d.account }
 
 // Remaining returns the remaining time budget, negative once it is exceeded.
@@ -153,10 +154,10 @@ func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	return d.deps.Sleep(ctx, wait)
 }
 
-// Each calls f for 0 to n-1, at most maxParallel at a time, and waits for all calls to return.
+// Each calls f for 0 to n-1, at most MaxParallel at a time, and waits for all calls to return.
 func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
 	var group errgroup.Group
-	group.SetLimit(maxParallel)
+	group.SetLimit(MaxParallel)
 	for i := range n {
 		group.Go(func() error {
 			f(ctx, i)
@@ -195,8 +196,8 @@ func (d *Client) WarnUnavailable(fields []string) {
 	}
 }
 
-// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost, it does not count the
-// field as missing from v2.
+// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost (for fields of the request) and
+// WarnUnavailable (for fields of the response), it does not count the field as missing from v2.
 func (d *Client) Warn(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
@@ -213,7 +214,7 @@ func (d *Client) LostFields() []string {
 	return slices.Clone(d.lost)
 }
 
-// Warnings returns the warnings in order.
+// Warnings returns the warnings in the order in which they were added, without duplicates, for a header of the response.
 func (d *Client) Warnings() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -102,8 +102,8 @@ func TestEachRunsAllButFewAtOnce(t *testing.T) {
 		done.Add(1)
 		now.Add(-1)
 	})
-	if done.Load() != 50 || most.Load() > maxParallel {
-		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), maxParallel)
+	if done.Load() != 50 || most.Load() > MaxParallel {
+		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), MaxParallel)
 	}
 }
 

@@ -137,8 +137,8 @@ func spelledLike(s, like string) bool {
 	return true
 }
 
-// Location returns the country part of a data centre id ("US-TX-3" gives "US", "EU-RO-1" gives "RO"), or "" if the id has
-// none. Use it for display only; placement queries the catalog.
+// Location returns the country in a data centre id: the first part if it is US or CA ("US-TX-3" gives "US"), and otherwise a second part of
+// two letters ("EU-RO-1" gives "RO"). It returns "" if there is neither. Use it for display only; placement queries the catalog.
 func Location(dataCenterID string) string {
 	first, rest, ok := strings.Cut(dataCenterID, "-")
 	if ok && (first == "US" || first == "CA") {

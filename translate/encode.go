@@ -93,8 +93,8 @@ func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
 	return append(buf, n...), nil
 }
 
-// AppendMembers appends an object without its hidden members. It uses room as a buffer for the member names of a Record
-// and may grow it; nil allocates a new buffer.
+// AppendMembers appends an object without its hidden members. *room is a reusable buffer for the member names of a Record, which
+// AppendMembers may replace by a larger one; room may be nil.
 func AppendMembers(buf []byte, object any, hidden []string, room *[]string) ([]byte, error) {
 	var few [32]string // enough for an endpoint
 	names := few[:0]

@@ -24,5 +24,6 @@ func (e *UnfinishedError) Error() string {
 	return "The outcome is unknown: the " + e.Noun + " may have been created. Send the same request again to get it."
 }
 
-// MissingKeyText is the detail of a 401 for a request without a key.
+// MissingKeyText is the detail of a 401 for a request without a key. It equals filter.MissingKeyText, so that all dialects give the same
+// answer.
 const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"

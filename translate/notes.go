@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Kinds of stored records.
+// Kinds of notes.
 const (
 	KindPod      = "pod"
 	KindEndpoint = "endpoint"
 	KindTemplate = "template"
-	// KindSpelling records hold the names that callers use for the platform.
+	// KindSpelling notes hold the names that callers use for the platform itself, so that responses contain the caller's spelling.
 	KindSpelling = "spelling"
 )
 
-// noteTTL is the retention of records. Records of pods outlive their pods because billing by GPU type needs them.
-const noteTTL = 400 * 24 * time.Hour
+// NoteTTL is the retention of notes. Notes about pods outlive their pods because billing by GPU type needs them.
+const NoteTTL = 400 * 24 * time.Hour
 
 // PodNote stores facts about a pod that v2 does not return.
 type PodNote struct {
@@ -46,8 +46,8 @@ type EndpointNote struct {
 	HubReleaseID string `json:"hubReleaseId,omitempty"`
 	// TemplateName is the name of the endpoint's virtual template; "" means the name of the endpoint.
 	TemplateName string `json:"templateName,omitempty"`
-	// BilledType is the GPU type under which the endpoint's cost is reported, or "" if it has several. Once the endpoint
-	// is deleted, the record holds only this field.
+	// BilledType, for the billing routes of v1, is the GPU type under which the endpoint's cost is reported, or "" if it has several. Once the
+	// endpoint is deleted, the record holds only this field.
 	BilledType string `json:"billedType,omitempty"`
 }
 
@@ -61,13 +61,12 @@ type TemplateNote struct {
 	AdvancedStart bool   `json:"advancedStart,omitempty"`
 	StartScript   string `json:"startScript,omitempty"`
 	Config        string `json:"config,omitempty"`
-	// Alias is the id of the template that replaced this one.
+	// Alias is the id of the template that replaced this one at the platform. Callers continue to use the old id.
 	Alias string `json:"alias,omitempty"`
 }
 
-// LoadNote decodes a stored record into a T. ok is false if there is no valid record. If the store fails, LoadNote adds a
-// warning for the caller and returns the error; SaveNote then leaves the record alone, because writing would destroy its
-// unread content.
+// LoadNote decodes a note into a T. ok is false if there is no valid note. If the store fails, LoadNote adds a warning for the caller and
+// returns the error.
 func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, err error) {
 	var raw json.RawMessage
 	err = d.readStore(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
@@ -81,8 +80,8 @@ func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, 
 	return note, true, nil
 }
 
-// FindNotes decodes the stored records of several ids in one store operation. The result is never nil. Errors are handled
-// as in LoadNote, for all of the ids.
+// FindNotes decodes the notes of several ids in one store operation. The result is never nil. Errors are handled as in LoadNote, for all of
+// the ids.
 func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string) (map[string]T, error) {
 	if len(ids) == 0 {
 		return map[string]T{}, nil
@@ -101,8 +100,7 @@ func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string)
 	return notes, err
 }
 
-// LoadNotes decodes all stored records of one kind, by id. The result is never nil. Errors are handled as in LoadNote,
-// for all records of the kind.
+// LoadNotes decodes all notes of one kind, by id. The result is never nil. Errors are handled as in LoadNote, for all notes of the kind.
 func LoadNotes[T any](ctx context.Context, d *Client, kind string) (map[string]T, error) {
 	var values map[string]json.RawMessage
 	err := d.readStore(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
@@ -137,20 +135,21 @@ func (d decoded[T]) note(text string) *T {
 	return note
 }
 
-// SaveNote stores a record, unless the existing record could not be read. A failure only adds a warning, because the
-// platform has already carried out the call. Neither a client disconnect nor the end of the time budget stops the write.
+// SaveNote stores a note, unless LoadNote could not read the existing note in this request: writing would destroy its unread content. A
+// failure only adds a warning, because the platform has already carried out the call. Neither a client disconnect nor the end of the time
+// budget stops the write.
 func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
 		if err != nil {
 			return err
 		}
-		return d.deps.Store.Put(ctx, key, raw, noteTTL)
+		return d.deps.Store.Put(ctx, key, raw, NoteTTL)
 	})
 }
 
-// AddNotes stores records for ids that have none yet, in one store operation and within the time budget. It leaves
-// existing records unchanged.
+// AddNotes stores notes for ids that do not have one yet, in one store operation and within the time budget. It leaves existing notes
+// unchanged.
 func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[string]T) {
 	if len(notes) == 0 {
 		return
@@ -164,11 +163,11 @@ func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[stri
 			}
 			values[id] = raw
 		}
-		return d.deps.Store.AddAll(ctx, d.account, kind, values, noteTTL)
+		return d.deps.Store.AddAll(ctx, d.account, kind, values, NoteTTL)
 	})
 }
 
-// DropNote deletes a record. A failure only adds a warning.
+// DropNote deletes a note. A failure only adds a warning.
 func DropNote(ctx context.Context, d *Client, key Key) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
 		return d.deps.Store.Delete(ctx, key)

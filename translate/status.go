@@ -26,8 +26,8 @@ func DesiredStatus(status string) string {
 	return Running
 }
 
-// IsCapacity reports whether the detail of a 400 describes a capacity shortage. v2 has no error code for a shortage; any
-// other text means an invalid request.
+// IsCapacity reports whether the detail of a 400 describes a capacity shortage. It recognises known phrases, because v2 has no error code
+// for a shortage; any other text means an invalid request.
 func IsCapacity(detail string) bool {
 	detail = strings.ToLower(detail)
 	for _, phrase := range [...]string{

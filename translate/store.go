@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Key identifies one stored record. Records of different accounts are separate.
+// Key identifies one note. Notes of different accounts are separate.
 type Key struct {
 	// Account is Incoming.Account.
 	Account string
@@ -19,7 +19,8 @@ type Key struct {
 // Store is durable storage for facts that v2 does not return, such as the template of an endpoint or the order of a GPU
 // list. It is advisory: a missing record or a failing store makes responses less exact but never wrong.
 //
-// Values are JSON documents, stored unchanged. Implementations are safe for concurrent use and pass storetest.Test.
+// Values are JSON documents, stored unchanged. Implementations are safe for concurrent use and pass the test suite in
+// test/translate/storetest.
 type Store interface {
 	// Get returns the value of the key; ok is false if the key does not exist.
 	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)

@@ -32,12 +32,12 @@ type Request struct {
 	OnLateSuccess func(ctx context.Context, made *Response)
 }
 
-// Origin is a template whose settings a body contains without naming the template.
+// Origin is a template whose settings were copied into a body that does not name the template.
 type Origin struct {
 	// TemplateID is the id that the caller named.
 	TemplateID string
-	// Record is the template if the platform does not know it, because it represents another resource of the account. Nil
-	// means that the platform knows it.
+	// Record is the template if the platform does not have it: the virtual template of an endpoint, which exists only in the legacy dialects.
+	// Nil means that the template can be read from the platform.
 	Record any
 }
 
@@ -49,8 +49,8 @@ type Response struct {
 	Header http.Header
 	// Body is the decoded JSON body, or nil. Numbers are json.Number.
 	Body any
-	// FromEarlierRequest reports that the resource was created by an earlier request whose caller did not get the
-	// response.
+	// FromEarlierRequest reports that this call was not sent: the resource was created by an earlier, equal request whose caller did not get
+	// the response.
 	FromEarlierRequest bool
 	// Refused reports that the gateway refused the call and did not contact the platform.
 	Refused bool
@@ -58,10 +58,11 @@ type Response struct {
 	Kind string
 }
 
-// Caller makes v2 calls. Every call passes through the whole inner filter chain (schema, policies, budgets), so that a
-// legacy request cannot bypass a rule. A refusal is a Response. An error means that there is no response, because the
-// context ended or the platform's response was lost (ErrAmbiguous). If the response to a create was lost, Call looks for
-// the resource and returns it, also to a retry; it returns an UnfinishedError if the result remains unknown.
+// Caller makes v2 calls for a translator; the gateway implements it. (In other types, such as Incoming, the caller is the client.) Every
+// call passes through the whole inner filter chain (schema, policies, budgets), so that a legacy request cannot bypass a rule. A refusal is
+// a Response. An error means that there is no response, because the context ended or the platform's response was lost (ErrAmbiguous). If
+// the response to a create was lost, Call looks for the resource and returns it, also to a retry; it returns an UnfinishedError if the
+// result remains unknown.
 //
 // Call is safe for concurrent use.
 type Caller interface {
@@ -100,8 +101,8 @@ type Outgoing struct {
 	Failed bool
 	// V2 lists the v2 operations that the legacy call made, in order of first use, for example ["createPod"].
 	V2 []string
-	// Operations names the operations of the legacy call. It is nil if the route determines the operation, or if it was
-	// not determined.
+	// Operations names the operations of the legacy call. It is nil for a route with a single operation, and for a GraphQL request whose
+	// operations were not determined.
 	Operations []string
 	// Warnings holds notices for the caller, one printable line each. LostFields holds the fields that v2 has no
 	// equivalent for.

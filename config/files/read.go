@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// timeout limits opening and reading one file.
-	timeout = 5 * time.Second
+	// Timeout limits opening and reading one file.
+	Timeout = 5 * time.Second
 	// maxPending limits concurrent reads, including abandoned ones: the operating system cannot interrupt a read from a network file system
 	// whose server has gone away.
 	maxPending = 64
@@ -31,8 +31,8 @@ var (
 	ErrIrregular = errors.New("not a regular file")
 	// ErrTooLarge is returned for a file that exceeds the size limit of the reader.
 	ErrTooLarge = errors.New("file too large")
-	// ErrTooSlow is returned for a file that could not be opened and read within [timeout].
-	ErrTooSlow = fmt.Errorf("no response from the file system within %s", timeout)
+	// ErrTooSlow is returned for a file that could not be opened and read within [Timeout].
+	ErrTooSlow = fmt.Errorf("no response from the file system within %s", Timeout)
 )
 
 // Read returns the content of the regular file at name, which may have at most limit bytes. It follows symbolic links. Errors are
@@ -51,7 +51,7 @@ func Append(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 }
 
-// Stat is like [os.Stat], but returns [ErrTooSlow] after [timeout].
+// Stat is like [os.Stat], but returns [ErrTooSlow] after [Timeout].
 func Stat(name string) (fs.FileInfo, error) {
 	return WithTimeout("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
@@ -123,7 +123,7 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 // pending holds one element per file system call in progress.
 var pending = make(chan struct{}, maxPending)
 
-// WithTimeout calls do, which accesses the file called name, and returns its result, or [ErrTooSlow] after [timeout]. After a timeout do
+// WithTimeout calls do, which accesses the file called name, and returns its result, or [ErrTooSlow] after [Timeout]. After a timeout do
 // continues in the background, and its result is discarded. op is the operation named in the error.
 func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	type result struct {
@@ -132,7 +132,7 @@ func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	}
 	var zero T
 	slow := func() error { return &fs.PathError{Op: op, Path: name, Err: ErrTooSlow} }
-	timer := time.NewTimer(timeout)
+	timer := time.NewTimer(Timeout)
 	defer timer.Stop()
 	select {
 	case pending <- struct{}{}:

@@ -12,7 +12,7 @@ func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, started := make(chan struct{}), time.Now()
 		_, err := WithTimeout("read", "x", func() (int, error) { <-end; return 0, nil })
-		if !errors.Is(err, ErrTooSlow) || time.Since(started) != timeout {
+		if !errors.Is(err, ErrTooSlow) || time.Since(started) != Timeout {
 			t.Errorf("%v after %s", err, time.Since(started))
 		}
 		close(end)

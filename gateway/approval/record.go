@@ -29,7 +29,7 @@ const RequestTTL = 24 * time.Hour
 
 // Limits of pending requests.
 const (
-	maxPending       = 1000 // per organisation
+	MaxPending       = 1000 // per organisation
 	MaxPendingCaller = 50   // per key
 )
 

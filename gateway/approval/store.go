@@ -37,7 +37,7 @@ func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (
 	answered := next.State != Pending
 	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, Indexes: []store.Index{
 		{Name: all},
-		{Name: "pending", Exclude: answered, MaxRecords: maxPending},
+		{Name: "pending", Exclude: answered, MaxRecords: MaxPending},
 		{Name: "pending:" + next.Key, Exclude: answered, MaxRecords: MaxPendingCaller},
 	}})
 }

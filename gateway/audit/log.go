@@ -30,8 +30,8 @@ const (
 	// Intent is written before a change, Result after it.
 	Intent Phase = "intent"
 	Result Phase = "result"
-	// loaded is written when a configuration takes effect.
-	loaded Phase = "loaded"
+	// Loaded is written when a configuration takes effect.
+	Loaded Phase = "loaded"
 	// Read is written when an admin reads records of callers.
 	Read Phase = "read"
 )
@@ -196,7 +196,7 @@ func (l *Log) Result(of int64, r Record) error {
 
 // loaded writes that a configuration took effect.
 func (l *Log) Loaded(revision string) error {
-	_, err := l.write(loaded, 0, Record{Revision: revision})
+	_, err := l.write(Loaded, 0, Record{Revision: revision})
 	return err
 }
 

@@ -81,7 +81,7 @@ func (m *creators) take(text []byte) {
 			m.ended(r, l.Record)
 		}
 		delete(m.intents, l.Of)
-	case loaded, Read:
+	case Loaded, Read:
 	}
 }
 

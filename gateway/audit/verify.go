@@ -88,7 +88,7 @@ func (c *Chain) next(text []byte) (reason string) {
 		c.open[l.Seq] = true
 	case Result:
 		delete(c.open, l.Of)
-	case loaded, Read:
+	case Loaded, Read:
 	}
 	return ""
 }

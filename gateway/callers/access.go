@@ -39,8 +39,8 @@ type AccessDeps struct {
 	*view.Current
 }
 
-// Access responds to callers with the operations they may call. It evaluates the policies for each operation and each
-// price, and caches the result briefly, so that repeated requests are cheap.
+// Access responds to callers that ask which operations they may call, and which budgets and limits apply to them. It evaluates the policies
+// for each operation and each price, and caches the result briefly, so that repeated requests are cheap.
 type Access struct {
 	AccessDeps
 
@@ -61,7 +61,7 @@ const (
 	maxEvaluations = 256
 )
 
-// NewAccess returns an Access.
+// NewAccess returns an Access with an empty cache.
 func NewAccess(d AccessDeps) *Access {
 	known, _ := lru.New[string, evaluation](maxEvaluations) // lru.New fails only for a size below 1
 	return &Access{d, known}
@@ -71,7 +71,7 @@ func NewAccess(d AccessDeps) *Access {
 // not.
 const accessRoute = "docs.access"
 
-// Routes returns the route of the caller's permissions.
+// Routes returns the route with which callers ask for the operations, budgets and limits that apply to them.
 func (g *Access) Routes() []filter.Served {
 	return []filter.Served{filter.Serve(accessRoute, http.MethodGet, reference.AccessPath, g.answer)}
 }

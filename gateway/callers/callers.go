@@ -18,7 +18,8 @@ import (
 // keyRef identifies a key created at run time.
 type keyRef struct{ org, id string }
 
-// Callers holds the callers of a configuration and the active keys created at run time. It is immutable.
+// Callers is filter.Callers with the parts from which it was compiled, so that a change of keys at run time does not compile the
+// configuration again. It is immutable.
 type Callers struct {
 	*filter.Callers
 

@@ -112,8 +112,8 @@ func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 	return used
 }
 
-// Refresh reads changed keys and token revocations and applies them. It reads both concurrently, so that each has the
-// whole timeout. Run calls it every second.
+// Refresh reads changed keys and token revocations and applies them. It reads both concurrently, so that each has the whole timeout. Poll
+// is Refresh with logging, and Run calls Poll every second.
 func (s *Keys) Refresh(ctx context.Context) error {
 	var tokens error
 	var both errgroup.Group

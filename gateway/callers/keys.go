@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Keys manages the keys created at run time and compiles callers.
+// Keys stores the keys created at run time and combines them with a configuration into Callers.
 type Keys struct {
 	// Tokens manages revoked tokens and the keys of token issuers. Revocations are read together with the keys.
 	Tokens *Tokens
@@ -26,7 +26,7 @@ type Keys struct {
 type Deps struct {
 	Redis  store.Client
 	Logger *slog.Logger
-	// API and Runs describe the v2 API and the run interface.
+	// API describes the platform's v2 API, and Runs its run interface (see package filter).
 	API, Runs *schema.API
 	*view.Current
 	// Streams are rechecked after a change of the revoked tokens.

@@ -142,7 +142,7 @@ func atMost[T ~int64](name string, of *T, own, team T) error {
 	return nil
 }
 
-// Routes returns the routes for leads.
+// Routes returns the routes with which team leads manage the keys of their team.
 func (s *Keys) Routes() []filter.Served {
 	return []filter.Served{
 		filter.Serve(listKeysID, http.MethodGet, keysPath, s.answer),

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// Orgs lists the organisations that operators can query.
+// Orgs lists the organisations of a configuration in the form that the admin API uses.
 func Orgs(c *settings.Config) []adminapi.Tenant {
 	out := make([]adminapi.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
@@ -33,7 +33,7 @@ func TeamIDs(o *settings.Org) []string {
 	return ids
 }
 
-// Entries returns the policies that an organisation has enabled.
+// Entries returns the policies that an organisation has enabled, in any mode, or nil for an unknown organisation.
 func Entries(c *settings.Config, org string) []policies.Entry {
 	if o := c.Org(org); o != nil {
 		return o.Policies.Policies

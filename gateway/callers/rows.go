@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Key is a key in a list.
+// Key is a key as listed by the admin API, with its costs.
 type Key struct {
 	settings.KeyRecord
 
@@ -70,8 +70,8 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
-// Operators provides the admin API endpoints for keys. The endpoints of a zero Operators
-// can be listed but not called.
+// Operators provides the admin API endpoints with which operators manage keys. The endpoints of a zero Operators can be listed, for the
+// reference of the API, but not called.
 type Operators struct {
 	Keys *Keys
 	// Ledger holds the costs of keys.

@@ -149,7 +149,7 @@ func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budge
 	}
 }
 
-// HasLedger reports whether an organisation has a ledger.
+// HasLedger reports whether an organisation has a ledger: whether LedgerPlan does not return nil.
 func HasLedger(o *settings.Org) bool { return needsLedger(o) || spendingPlan(o).Limited() }
 
 // changesBodies reports whether the policies of an organisation may modify bodies: library policies that do, and any

@@ -49,7 +49,7 @@ func newTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	}
 }
 
-// Issuers returns the keys of token issuers, which reject revoked tokens.
+// Issuers returns the verifier of tokens, which has the keys of the token issuers and rejects revoked tokens.
 func (t *Tokens) Issuers() *identity.IssuerKeys { return t.issuers }
 
 // RecordID implements store.Replicated. Each token and each subject has at most one revocation.
@@ -58,10 +58,10 @@ func (r *RevokedToken) RecordID() string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// Later implements store.Replicated.
+// Later implements store.Replicated. It reports whether this is a later revocation of the same token or subject than the given one.
 func (r *RevokedToken) Later(than *RevokedToken) bool { return r.At.After(than.At) }
 
-// Ends implements store.Replicated.
+// Ends implements store.Replicated. It returns Until.
 func (r *RevokedToken) Ends() time.Time { return r.Until }
 
 // Refresh reads the token revocations and closes the streams of revoked tokens.

@@ -8,8 +8,8 @@ import (
 
 // Response headers that the gateway adds to every response.
 const (
-	headerRequestID = "X-Request-Id"
-	headerDecision  = "X-Tollgate-Decision"
+	HeaderRequestID = "X-Request-Id"
+	HeaderDecision  = "X-Tollgate-Decision"
 )
 
 // AssignIDs sets the IDs of the exchange and adds them to the response.
@@ -21,7 +21,7 @@ func (AssignIDs) Name() string { return StageAssignIDs }
 // Request uses a well-formed X-Request-Id or generates a new ID. The decision ID is always new and contains the time of arrival.
 func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
-	ex.RequestID = ex.In.Header.Get(headerRequestID)
+	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
 	if !wellFormedID(ex.RequestID) {
 		ex.RequestID = ex.DecisionID
 	}
@@ -32,8 +32,8 @@ func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 // Response adds the IDs, and disables content sniffing in browsers.
 func (AssignIDs) Response(_ context.Context, ex *Exchange) error {
 	ex.Response.Header.Set("X-Content-Type-Options", "nosniff")
-	ex.Response.Header.Set(headerRequestID, ex.RequestID)
-	ex.Response.Header.Set(headerDecision, ex.DecisionID)
+	ex.Response.Header.Set(HeaderRequestID, ex.RequestID)
+	ex.Response.Header.Set(HeaderDecision, ex.DecisionID)
 	return nil
 }
 

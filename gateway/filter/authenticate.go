@@ -27,7 +27,7 @@ type Authenticate struct {
 // apiKey is the name of the GraphQL query parameter for the key.
 const apiKey = "api_key"
 
-// MissingKeyText is the detail of a 401 for a request without a credential.
+// MissingKeyText is the detail of a 401 for a request without a credential. It must equal translate.MissingKeyText.
 const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"
 
 // Name implements Filter.

@@ -48,7 +48,7 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 		"Accept":          {"application/json, application/problem+json"},
 		"Accept-Encoding": {"identity"},
 		"User-Agent":      {f.Agent},
-		headerRequestID:   {ex.RequestID},
+		HeaderRequestID:   {ex.RequestID},
 	}
 	if out.Stream {
 		out.Header["Accept"] = []string{"text/event-stream, application/problem+json"}

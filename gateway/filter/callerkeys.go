@@ -59,7 +59,7 @@ func (ex *Exchange) keyInHead(holds func(string) bool) string {
 			return "query"
 		}
 	}
-	for _, name := range []string{headerLabels, "Last-Event-Id"} {
+	for _, name := range []string{HeaderLabels, "Last-Event-Id"} {
 		if slices.ContainsFunc(ex.In.Header[name], holds) {
 			return name
 		}

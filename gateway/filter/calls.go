@@ -20,8 +20,8 @@ import (
 
 // Translator serves a legacy dialect. The chain needs it for requests that do not reach the stages of the translator's feature.
 type Translator interface {
-	// Priority returns the priority of a request with a route. known is false if the priority depends on a body that has not been read; the
-	// request then has the priority of a change.
+	// Priority returns the priority of a request with a route. known is false if the priority depends on a body that has not been read; until
+	// then, the request has the priority of a change.
 	Priority(ex *Exchange) (p overload.Priority, known bool)
 	// Refuse converts a refusal that did not come from the translator to the form of the dialect. The chain adds the headers of the problem.
 	Refuse(p *problem.Problem) *Response

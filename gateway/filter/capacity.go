@@ -16,7 +16,7 @@ const (
 
 // Capacity limits the concurrent work, the memory and the number of WebSockets of all exchanges of a gateway.
 type Capacity struct {
-	// Bodies limits request bodies, Keyless bodies of anonymous callers, and Lists translated lists.
+	// Bodies limits request bodies, Keyless request bodies of callers without a credential, and Lists translated lists.
 	Bodies, Keyless, Lists *Memory
 	WebSockets             *semaphore.Weighted
 	Gate                   *overload.Gate

@@ -13,16 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Filter is one stage of the chain. Request checks or completes the exchange. It refuses the request by returning an error, or responds by
-// setting ex.Response; both end the request phase. Filters are shared by all exchanges and must not keep state about one of them.
+// Filter is one stage of the chain; see [ResponseFilter] for its response phase. Name is the name of the stage in events and explanations.
+// Request checks or completes the exchange. It refuses the request by returning an error, or responds by setting ex.Response; both end the
+// request phase. Filters are shared by all exchanges and must not keep state about one of them.
 type Filter interface {
 	Name() string
 	Request(ctx context.Context, ex *Exchange) error
 }
 
-// responseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
+// ResponseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
 // Request was called. An error replaces the response.
-type responseFilter interface {
+type ResponseFilter interface {
 	Filter
 	Response(ctx context.Context, ex *Exchange) error
 }
@@ -35,7 +36,8 @@ type Explainer interface {
 	Notes(ex *Exchange, stage string) []string
 }
 
-// Chain runs filters over exchanges. It is immutable and safe for concurrent use.
+// Chain runs filters over exchanges. Doors call RunHeaders, RunBody, Dispatch and RunResponse in this order, or [Pipeline.Run]. If
+// RunHeaders or RunBody returns false, the steps before RunResponse are omitted. Chain is immutable and safe for concurrent use.
 type Chain struct {
 	// Headers are the stages that need only the request headers. Body are the stages that need the body. Call are the stages that check one
 	// v2 call.
@@ -93,8 +95,8 @@ const (
 	StageDispatch = "dispatch"
 )
 
-// Dispatch sends an exchange that has passed all stages. When it returns, ex.Response is set. The caller must call done after sending the
-// response.
+// Dispatch sends an exchange that has passed all stages, after RunBody has returned true. When it returns, ex.Response is set. The caller
+// must call done after sending the response.
 func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	done, err := ex.Ports.Sender.Send(ctx, ex)
 	if err != nil {
@@ -104,7 +106,8 @@ func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	return done
 }
 
-// Fail sets the response to the problem for an error of the door or of the platform, in the caller's dialect.
+// Fail sets the response to the problem for an error that occurred outside of the stages, in the door or at the platform, in the caller's
+// dialect. The door then calls RunResponse.
 func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 	if !slices.Contains(ex.Progress.stages, stage) {
 		ex.enterStage(stage)
@@ -117,7 +120,7 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	for part := partCall; part >= partHeaders; part-- {
 		for _, entered := range slices.Backward(c.part(part)[:ex.Progress.entered[part]]) {
-			f, ok := entered.(responseFilter)
+			f, ok := entered.(ResponseFilter)
 			if !ok {
 				continue
 			}

@@ -40,8 +40,8 @@ func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// LimitConcurrencyByBody applies LimitConcurrency to requests whose priority depends on the body and that did not get a slot earlier. These
-// requests have already been counted against quotas.
+// LimitConcurrencyByBody applies LimitConcurrency to requests whose priority depends on the body, such as GraphQL requests and actions on
+// pods, and that did not get a slot earlier. These requests have already been counted against quotas.
 type LimitConcurrencyByBody struct{}
 
 // Name implements Filter.
@@ -94,8 +94,8 @@ func acquire(ctx context.Context, ex *Exchange, p overload.Priority) (err error)
 	return err
 }
 
-// priority returns the priority of a request. known is false if the priority depends on a body that has not been read; the request then has
-// the priority of a change.
+// priority returns the priority of a request. known is false if the priority depends on a body that has not been read; until then, the
+// request has the priority of a change.
 func priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true
@@ -110,7 +110,7 @@ func priority(ex *Exchange) (p overload.Priority, known bool) {
 	return overload.Read, true // answered without a v2 call
 }
 
-// PriorityOf returns the priority of calls with the given verb.
+// PriorityOf returns the priority of calls with the given verb: calls that reduce costs, other changes, or reads.
 func PriorityOf(v operation.Verb) overload.Priority {
 	switch {
 	case v == operation.VerbStop, v == operation.VerbDelete, v == operation.VerbCancel:
@@ -122,9 +122,9 @@ func PriorityOf(v operation.Verb) overload.Priority {
 	}
 }
 
-// PauseWork marks the exchange as waiting for something outside the gateway, so that other requests may work. Doors call it around their
-// own waits and end the wait with ResumeWork.
+// PauseWork marks the exchange as waiting for something outside the gateway. Its slot of the concurrency limit (see [LimitConcurrency]) is
+// then free for other requests. Doors call PauseWork before their own waits and ResumeWork after them.
 func (ex *Exchange) PauseWork() { ex.Admission.Slot.Pause() }
 
-// ResumeWork ends a PauseWork.
+// ResumeWork takes the slot again after PauseWork.
 func (ex *Exchange) ResumeWork() { ex.Admission.Slot.Resume() }

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// Digest returns a hash of a list of strings. It identifies the list in the store and must stay the same across versions.
+// Digest returns a hash of a list of strings. Store keys and fingerprints contain digests, so that the function must stay the same across
+// versions.
 func Digest(parts ...string) string {
 	text := make([]byte, 0, 512)
 	for _, p := range parts {

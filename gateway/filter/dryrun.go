@@ -14,15 +14,15 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 // HeaderReplayed marks the response to a repeated request.
 const HeaderReplayed = "Idempotent-Replayed"
 
-// headerDryRun requests a prediction of the outcome instead of the call.
-const headerDryRun = "Tollgate-Dry-Run"
+// HeaderDryRun requests a prediction of the outcome instead of the call.
+const HeaderDryRun = "Tollgate-Dry-Run"
 
 // Prediction is the predicted outcome of a dry run, as recorded in the event of the request.
 type Prediction = telemetry.Prediction
 
-// AnswerDryRun responds to requests with headerDryRun. It runs when the body has been read and the request has been counted.
+// AnswerDryRun responds to requests with HeaderDryRun. It runs when the body has been read and the request has been counted.
 type AnswerDryRun struct {
-	// Run predicts the outcome. The header is removed from its request.
+	// Run predicts the outcome. It must remove HeaderDryRun from the request that it runs; see [Inbound.ForDryRun].
 	Run Responder
 }
 
@@ -31,12 +31,12 @@ func (AnswerDryRun) Name() string { return StageDryRun }
 
 // Request responds to a dry run. It returns 400 if the header is malformed, so that a typing error never causes the real call.
 func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
-	values := ex.In.Header.Values(headerDryRun)
+	values := ex.In.Header.Values(HeaderDryRun)
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "false":
 		return nil
 	case len(values) != 1 || values[0] != "true":
-		return problem.BadRequest.New(headerDryRun + " must be true or false")
+		return problem.BadRequest.New(HeaderDryRun + " must be true or false")
 	case ex.Dialect.IsRun():
 		return problem.BadRequest.New("the run interface does not support dry runs")
 	case ex.Caller == nil:
@@ -49,7 +49,7 @@ func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 // ForDryRun returns a copy of the request without the headers for dry runs, idempotency and authorization.
 func (in Inbound) ForDryRun() Inbound {
 	in.Header = in.Header.Clone()
-	for _, name := range []string{headerDryRun, HeaderIdempotencyKey, "Authorization"} {
+	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey, "Authorization"} {
 		in.Header.Del(name)
 	}
 	return in

@@ -33,7 +33,7 @@ type EvaluatePolicies struct {
 	Recorder                     *telemetry.Recorder
 }
 
-// Policies is implemented by *policies.Engine.
+// Policies decides about calls, for EvaluatePolicies. It is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
 	// PoliciesReading lists the policies of an organisation that read the given path of the input, or anything above or below it.
@@ -211,7 +211,7 @@ func (ex *Exchange) recordDecision(d policies.Decision) {
 	}
 }
 
-// ReplaceBody replaces the evaluated body by an equivalent one.
+// ReplaceBody replaces the outbound body, after the policies have evaluated it, by an equivalent one.
 func (ex *Exchange) ReplaceBody(body any) { ex.Body.Doc = body }
 
 // ExtendBody replaces the body by one with additional members that the platform may not know. If the platform refuses it with 400 or 422,

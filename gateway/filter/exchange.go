@@ -52,8 +52,8 @@ type Inbound struct {
 	// Certificates is the client's verified certificate, followed by the other certificates that were sent with it. It is nil without a
 	// certificate, or if the door has no access to it.
 	Certificates []*x509.Certificate
-	// LimitError is the refusal for a connection that exceeds a limit, nil for other connections. LimitConcurrency returns it unless the
-	// call reduces costs.
+	// LimitError is set by the door to the refusal for a connection that exceeds a limit, and nil for other connections. LimitConcurrency
+	// returns it to the caller unless the call reduces costs.
 	LimitError error
 	// Received is the time when the request arrived.
 	Received time.Time
@@ -103,7 +103,7 @@ const (
 )
 
 // Exchange is one request and its response on their way through the chain. It must be used by one goroutine at a time. Every field is set
-// by one package only.
+// by one package only; test/layering checks this.
 type Exchange struct {
 	In  Inbound
 	Out Outbound
@@ -300,7 +300,8 @@ func clip(s string) string {
 // BufferResponse delays the response until its whole body has arrived.
 func (ex *Exchange) BufferResponse() { ex.Out.Buffered = true }
 
-// MarkSent records that the call is being sent to the platform.
+// MarkSent records that the call is being sent to the platform: the stage becomes StageDispatch, and ex.Sent SentUnanswered. Until
+// SetUpstreamResponse is called, the outcome of the call is therefore unknown. The sender calls it, and behind Envoy the door.
 func (ex *Exchange) MarkSent() {
 	ex.Sent = SentUnanswered
 	ex.enterStage(StageDispatch)
@@ -315,7 +316,8 @@ func (ex *Exchange) SetUpstreamResponse(status int, header http.Header) {
 // SimulateResponse records a as the platform's response. Dry runs use it in place of a call.
 func (ex *Exchange) SimulateResponse(a *Response) { ex.Sent, ex.Response = Answered, a }
 
-// MarkInterrupted records that the platform's response ended early.
+// MarkInterrupted removes the platform's response because it ended early. The outcome of the call is then unknown, as if no response had
+// been received.
 func (ex *Exchange) MarkInterrupted() { ex.Response, ex.Sent = nil, SentUnanswered }
 
 // Delivery is the delivery status of a response.
@@ -332,7 +334,7 @@ const (
 // only part of the caller's response, and to calls through Envoy, which may give up on the response.
 func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
 
-// Undelivered returns the calls whose intents are ended by Deliver.
+// Undelivered returns the calls that await delivery: the exchange itself, or the creates of a legacy request. Deliver ends their intents.
 func (ex *Exchange) Undelivered() []*Exchange {
 	if ex.Idempotency != nil && ex.AwaitsDelivery() {
 		return []*Exchange{ex}
@@ -350,10 +352,10 @@ func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
 	}
 }
 
-// SetBodySource sets the reader of the request body, which is read after the Headers part.
+// SetBodySource sets the reader of the inbound request's body. [ReadBody] reads it after the Headers part.
 func (ex *Exchange) SetBodySource(body io.Reader) { ex.In.Source = body }
 
-// SetBody sets the complete request body.
+// SetBody sets the complete body of the inbound request, if the door has received it before the Body part; see also SetBodySource.
 func (ex *Exchange) SetBody(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
 
 // methodLabel maps unusual methods to "other" to bound the number of metric labels.

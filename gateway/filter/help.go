@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// Help adds a contact line to refusals. The zero Help adds nothing to refusals.
+// Help adds a contact line to refusals, with a link to the decision's explanation. The zero Help adds nothing.
 type Help struct {
 	// Contact is the contact line for callers whose organisation does not set one, or "".
 	Contact string
-	// Pages is the URL prefix of decision pages, or "".
+	// Pages is the URL prefix of the pages that explain a decision, to which the decision ID is appended, or "".
 	Pages string
 }
 

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// IntentTTL is the lifetime of an intent in the store after its last change.
+// IntentTTL is the time for which a repeated create is recognised: the store keeps an intent, and the response stored for an idempotency
+// key, for this time after their last change. The store's script (KEEP in intent.lua) contains the same value.
 const IntentTTL = 24 * time.Hour
 
 // MaxStoredBody is the maximum size in bytes of response bodies stored for repeats. For a longer response, only the ID of the resource is
@@ -65,7 +66,7 @@ type Intent struct {
 // Age returns the time since the intent was recorded.
 func (i Intent) Age(now time.Time) time.Duration { return now.Sub(i.Began) }
 
-// Encode returns the JSON form of the intent. The store keeps it together with Began.
+// Encode returns the JSON form of the intent. The stored form is Began in Unix milliseconds, a space, and this JSON.
 func (i Intent) Encode() string {
 	text, err := json.Marshal(i)
 	if err != nil { // cannot fail: strings, times and booleans
@@ -74,10 +75,11 @@ func (i Intent) Encode() string {
 	return string(text)
 }
 
-// Raw returns the stored form of the intent, or "" if the intent was not read from the store.
+// Raw returns the stored form that was last read or written, or "" for an intent that is not stored yet. An update of the intent takes
+// effect only if the store still has this form.
 func (i Intent) Raw() string { return i.raw }
 
-// Restored returns a copy whose Raw is the stored form of its current fields.
+// Restored returns a copy of the intent as if it had just been read from the store: its Raw is the stored form of its current fields.
 func (i Intent) Restored() Intent {
 	i.raw = strconv.FormatInt(i.Began.UnixMilli(), 10) + " " + i.Encode()
 	return i
@@ -132,7 +134,7 @@ const (
 type IntentUpdate struct {
 	// Next is the new state of the intent, nil if it has ended.
 	Next *Intent
-	// Resource is the kind and ID of the created resource, or "".
+	// Resource identifies the created resource by kind and ID, unlike Intent.Resource, which is only an ID. It is "" if nothing was created.
 	Resource string
 	// Unindex removes the intent from the index of lookalikes.
 	Unindex bool

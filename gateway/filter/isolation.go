@@ -14,13 +14,15 @@ import (
 type Isolation struct {
 	// Read and Change specify who, besides the owner, may read and change a resource.
 	Read, Change AccessScope
-	// Unowned hides resources without an owner from everyone but the exempt roles.
+	// Unowned makes resources without an owner inaccessible to all callers except those with an exempt role. If it is false, all callers have
+	// access to them.
 	Unowned bool
 	// Exempt lists the roles that may read and change everything.
 	Exempt []identity.Role
 }
 
-// AccessScope limits access to a resource: the organisation, the owner's team, or only the owner's key.
+// AccessScope limits access to a resource to the organisation (ledger.KindOrg), the owner's team (ledger.KindTeam) or the owner's key
+// (ledger.KindKey). Any other value, such as "", does not restrict access.
 type AccessScope ledger.ScopeKind
 
 // restricts reports whether the scope is smaller than the organisation.

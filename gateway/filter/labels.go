@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// headerLabels is the request header with labels for a new resource: a list of name=value. The ledger stores labels with the resource. They
+// HeaderLabels is the request header with labels for a new resource: a list of name=value. The ledger stores labels with the resource. They
 // are not sent to the platform.
-const headerLabels = "X-Tollgate-Labels"
+const HeaderLabels = "X-Tollgate-Labels"
 
-// Labels parses the labels of creates whose resources are accounted for, and ignores the header of other calls. It removes the gateway's
+// Labels parses the labels of creates of resources that the ledger counts, and ignores the header of other calls. It removes the gateway's
 // own labels from responses.
 type Labels struct{}
 
@@ -29,11 +29,11 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)
-	given := strings.Join(ex.In.Header.Values(headerLabels), ",")
-	labels, faults := ledger.ReadLabels(headerLabels, given+","+ex.Caller.Labels, rules)
+	given := strings.Join(ex.In.Header.Values(HeaderLabels), ",")
+	labels, faults := ledger.ReadLabels(HeaderLabels, given+","+ex.Caller.Labels, rules)
 	faults = append(faults, bound(ex.Caller, given)...)
 	if len(faults) > 0 {
-		p := problem.Invalid.New("the labels in " + headerLabels + " cannot be set")
+		p := problem.Invalid.New("the labels in " + HeaderLabels + " cannot be set")
 		p.Errors = faults
 		return p
 	}
@@ -51,7 +51,7 @@ func bound(c *identity.Caller, given string) []string {
 	for pair := range strings.SplitSeq(given, ",") {
 		name, _, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
 		if slices.Contains(c.CredentialLabels, name) {
-			faults = append(faults, headerLabels+"."+name+": only the caller's token or certificate can set this label")
+			faults = append(faults, HeaderLabels+"."+name+": only the caller's token or certificate can set this label")
 		}
 	}
 	return faults

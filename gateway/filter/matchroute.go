@@ -111,6 +111,6 @@ func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ModelCall is the operation for paths of model servers that an organisation has configured. The gateway reads only the token counts in
-// their bodies.
+// ModelCall is the ID of the operation for all paths of model servers that an organisation has configured; see [Tenant.ModelPaths]. The
+// gateway reads only the token counts in their bodies.
 const ModelCall = "modelCall"

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory limits the total size of bodies in progress over all exchanges.
+// Memory is a limit in bytes on the total size of bodies in progress over all exchanges of this gateway.
 type Memory struct {
 	w    *semaphore.Weighted
 	size int64

@@ -15,7 +15,7 @@ var hopHeaders = []string{
 	"Transfer-Encoding", "Upgrade",
 	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
 	"X-Real-Ip", "X-Forwarded-Client-Cert",
-	"Content-Length", headerDecision, HeaderWarning, HeaderMutation, headerUnknown, headerIgnored,
+	"Content-Length", HeaderDecision, HeaderWarning, HeaderMutation, HeaderUnknown, HeaderIgnored,
 }
 
 // endToEnd returns the headers that are forwarded with an opaque message.
@@ -41,7 +41,7 @@ func buildOpaqueRequest(ex *Exchange) error {
 	for _, name := range ex.Body.removedHeaders {
 		delete(out.Header, name)
 	}
-	out.Header.Set(headerRequestID, ex.RequestID)
+	out.Header.Set(HeaderRequestID, ex.RequestID)
 	if out.Tunnel = wantsWebSocket(in); out.Tunnel {
 		upgrade(out.Header)
 	}

@@ -13,8 +13,8 @@ import (
 // SettleTimeout is the time limit for settling a call. Settlement continues even if the caller disconnects.
 const SettleTimeout = 5 * time.Second
 
-// IsFailureStatus reports whether a status means that the call failed or was too early or too late. The gateway then checks once whether
-// the call had an effect.
+// IsFailureStatus reports whether a status means that the call failed or came too early or too late: 408, 425, 500 or 503. The gateway then
+// checks once whether the call had an effect.
 func IsFailureStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusServiceUnavailable:
@@ -23,7 +23,8 @@ func IsFailureStatus(status int) bool {
 	return false
 }
 
-// IsRefusalStatus reports whether a status means that the platform has done nothing.
+// IsRefusalStatus reports whether a status means that the platform has done nothing: 4xx except for 408 and 425, which are failures. Other
+// statuses of 500 and above, such as 502 and 504, do not determine the outcome.
 func IsRefusalStatus(status int) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !IsFailureStatus(status)
 }
@@ -31,7 +32,7 @@ func IsRefusalStatus(status int) bool {
 // Reply sets the response, which ends the request phase.
 func (ex *Exchange) Reply(a *Response) { ex.Response = a }
 
-// Adopt responds to a create with a resource that was found afterwards.
+// Adopt responds to a create with 201 and a resource that was found after the response was lost. It sets ex.Adopted and clears a refusal.
 func (ex *Exchange) Adopt(found map[string]any) error {
 	body, err := strictjson.Append(nil, found)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Paginate serves the platform's paginated lists (reference platform-v2-growth, section 1) in pages of its own: cursors are valid for one
-// caller, operation and set of parameters, and hidden resources do not leave gaps. It runs after EvaluatePolicies, which validates the
-// parameters. Lists that are read by a translator or another stage are not paginated.
+// Paginate serves the platform's paginated lists in pages of its own: cursors are valid for one caller, operation and set of parameters,
+// and hidden resources do not leave gaps. It runs after EvaluatePolicies, which validates the parameters. Lists that are read by a
+// translator or another stage are not paginated.
 type Paginate struct {
 	// Upstream holds the platform keys, which the keys that encrypt cursors are derived from.
 	Upstream *upstream.Client

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Progress tracks an exchange on its way through the chain.
+// Progress holds the stages that an exchange has reached, with their times.
 type Progress struct {
 	// Nested reports that the exchange is part of another one.
 	Nested bool
@@ -31,7 +31,8 @@ type Progress struct {
 	page *pageBuilder
 }
 
-// Admission is the state of authentication, quotas and concurrency limits.
+// Admission is the state of the stages that admit a request: authentication, quotas, concurrency limits, the memory of the body, and the
+// fair share of the platform's quota.
 type Admission struct {
 	// Slot is the slot of the concurrency limit, nil without one.
 	Slot *overload.Slot
@@ -68,12 +69,13 @@ type Translation struct {
 	creates []*Exchange
 }
 
-// TemplateOrigin is a template whose values are in a body that does not name it.
+// TemplateOrigin is a template whose values a translator has copied into a body that does not name the template. Policies treat the call as
+// if it named the template.
 type TemplateOrigin struct {
 	// TemplateID is the ID that the caller named.
 	TemplateID string
-	// Record is the template if the platform does not know it, because it represents another resource of the account. Nil means that the
-	// platform knows it.
+	// Record is the template if the platform does not have it: an endpoint's virtual template, which exists only in the legacy dialects. Nil
+	// means that the template can be read from the platform.
 	Record any
 }
 
@@ -82,7 +84,7 @@ type Body struct {
 	// Doc is the decoded body. It is valid if HasDoc is set.
 	Doc    any
 	HasDoc bool
-	// Unknown are members missing from the API description that will be forwarded, or nil.
+	// Unknown are the members missing from the API description that will be forwarded to the platform, or nil; see [Tenant.Unknown].
 	Unknown map[string]any
 	// Labels are the labels of the new resource.
 	Labels ledger.Labels
@@ -96,7 +98,8 @@ type Body struct {
 	removedVars, removedHeaders []string
 }
 
-// Access is the caller's access to the resources of others that a call refers to.
+// Access is the result of CheckOwnership: the owner of the resource, the IDs in the call that were replaced because their resources are
+// hidden from the caller, and the visible records of a list.
 type Access struct {
 	// owner is the owner of the resource, nil until it is determined.
 	owner *ledger.Owner
@@ -115,7 +118,7 @@ type Evaluation struct {
 	PriceErr error
 }
 
-// Approval is the approval of a denied call.
+// Approval is the state of the stage that lets an operator's approval permit a call which policies or budgets deny.
 type Approval struct {
 	// Grant is the approval used by the call, or nil.
 	Grant *Grant
@@ -123,13 +126,13 @@ type Approval struct {
 	Fingerprint string
 }
 
-// Grant is an approval used by an exchange: the record before and after the use.
+// Grant is an approval used by an exchange. Before and After are its record before and after the use. [Approvals].GiveBack restores Before.
 type Grant struct {
 	Before *approval.Record
 	After  approval.Entry
 }
 
-// Cost is the cost of a call.
+// Cost holds the reservation for a call and the facts in its response that determine its cost.
 type Cost struct {
 	// Reservation is the ledger's reservation for the call, or nil.
 	Reservation *Reservation
@@ -143,7 +146,9 @@ type Cost struct {
 	Batch bool
 }
 
-// IdempotencyState is the deduplication state of a call that must not be carried out twice.
+// IdempotencyState is the deduplication state of a call that must not be carried out twice. A request without an idempotency key that finds
+// intents of equal requests polls until it knows, for each of them, whether its caller is still connected. An intent with a connected
+// caller is a separate request. The resource of an intent without one becomes the response to this request, which is a repeat.
 type IdempotencyState struct {
 	Keys DedupKeys
 	// Fingerprint is the fingerprint of the request.
@@ -152,7 +157,7 @@ type IdempotencyState struct {
 	HasKey bool
 	// Intent is the intent of this call. Its ID is set before it is recorded.
 	Intent Intent
-	// Separate lists intents of equal requests whose callers are still connected. They are separate requests, not repeats.
+	// Separate lists the intents of equal requests that are not repeated by this request, because their callers are still connected.
 	Separate []string
 	// QueriedAt is the time of the first query to other gateways whether the callers of equal requests are connected, by the store's clock.
 	// It is zero before that.
@@ -167,17 +172,18 @@ type IdempotencyState struct {
 	Outcome Outcome
 }
 
-// Reservation is the ledger's reservation for an exchange.
+// Reservation is the ledger's reservation for an exchange: the request to the ledger, its answer, and the amounts of the resource.
 type Reservation struct {
 	ledger.Reservation
 	Quote ledger.Quote
 	// ResourceKind is the kind of the resource, Verb the action of the call.
 	ResourceKind operation.Kind
 	Verb         operation.Verb
-	// Admitted reports that the ledger admitted the call; calls that reduce costs proceed without. Charged reports that the reserved
-	// amounts were, or may have been, charged.
+	// Admitted reports that the ledger admitted the call. A call that reduces costs proceeds even if the ledger did not. Charged reports that
+	// the reserved amounts were, or may have been, charged.
 	Admitted, Charged bool
-	// Revocation ends an intent that the store may have recorded without confirming it. Nothing is created under that intent.
+	// Revocation ends an intent that the store may have recorded although it reported an error, nil without such an intent. The settlement of
+	// the call writes it. The call does not use that intent.
 	Revocation *ledger.IntentUpdate
 	// Current are the amounts of the resource as known now, Before the amounts when it was read for the call.
 	Current, Before ledger.Amounts

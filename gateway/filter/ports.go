@@ -36,7 +36,7 @@ type Ports struct {
 	Intents Intents
 	// Approvals stores requests for approval and grants.
 	Approvals Approvals
-	// Keeper exempts resources from idle handling.
+	// Keeper snoozes resources: it exempts them from idle handling until a date, at their owner's request.
 	Keeper *ledger.Snoozer
 	// Background runs a create that may outlive its request. It ends with the process.
 	Background func(create func())
@@ -58,18 +58,19 @@ type Ports struct {
 	Observer Observer
 }
 
-// Counter is implemented by *ratelimit.Limiter.
+// Counter counts calls against quotas, for RateLimit. It is implemented by *ratelimit.Limiter.
 type Counter interface {
 	Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision, error)
 }
 
-// Shares is implemented by *ratelimit.Upstream.
+// Shares divides the platform's quota among teams, for FairShare. It is implemented by *ratelimit.Upstream.
 type Shares interface {
 	Admit(org, team string, weight int64) (ok bool, retryAfter time.Duration)
 	Observe(org string, status int, h http.Header)
 }
 
-// Ledger is implemented by *ledger.Ledger.
+// Ledger reserves and settles the cost of calls, for the stages of package money, and knows the owners of resources, for CheckOwnership. It
+// is implemented by *ledger.Ledger.
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
 	Settle(ctx context.Context, org string, s *ledger.Settlement) error
@@ -86,7 +87,8 @@ type Ledger interface {
 	Balances(ctx context.Context, org string, o ledger.Owner) ([]ledger.Balance, error)
 }
 
-// Intents is implemented by *idempotency.Deduplicator. Except for Enter, its methods are called only for exchanges with Idempotency set.
+// Intents deduplicates calls, for the stages of packages idempotency and money. It is implemented by *idempotency.Deduplicator. Except for
+// Enter, its methods are called only for exchanges with Idempotency set.
 type Intents interface {
 	// Enter starts the deduplication of a call and sets ex.Idempotency. If the request repeats another one with the same idempotency key,
 	// it sets the response or returns an error. key is "" for requests without a key.
@@ -104,7 +106,7 @@ type Intents interface {
 	Deliver(ctx context.Context, ex *Exchange, d Delivery)
 }
 
-// Approvals is implemented by *grants.Grants.
+// Approvals uses and requests approvals of denied calls. It is implemented by *grants.Grants.
 type Approvals interface {
 	// Approve uses the approval of a call and returns the violations that it permits. Without an approval, it requests one, adds the
 	// request to the refusal p, and returns nil.
@@ -119,14 +121,14 @@ type Sender interface {
 	Send(ctx context.Context, ex *Exchange) (done func(), err error)
 }
 
-// Prices is implemented by *catalog.Catalog.
+// Prices provides price lists, for EvaluatePolicies and the stages of package money. It is implemented by *catalog.Catalog.
 type Prices interface {
 	Snapshot(ctx context.Context, org string) (*catalog.Snapshot, error)
 	// ObserveCharge compares the price of a newly created pod with the price list.
 	ObserveCharge(org string, pod map[string]any)
 }
 
-// Decisions is implemented by *decisionlog.Log.
+// Decisions records the events of completed exchanges. It is implemented by *decisionlog.Log.
 type Decisions interface {
 	Record(e decisionlog.Event)
 }
@@ -205,8 +207,9 @@ func (p *Pipeline) endpoint(host string) (id string, named bool) {
 // BalancedPath is the path prefix of load-balanced endpoints, followed by the endpoint's ID.
 const BalancedPath = "/lb/"
 
-// Run runs the chain and sends the call. The body of the exchange must be complete. When Run returns, the response is complete unless it is
-// a stream. done must be called after the response has been sent; it releases the stream and the memory of the response.
+// Run runs the whole chain: RunHeaders, RunBody, Dispatch, RunResponse and Deliver, with the status Delivered. The inbound request has its
+// whole body in Body, or a Source to read it from. When Run returns, the response is complete unless it is a stream. done must be called
+// after the response has been sent; it releases the stream and the memory of the response.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	leave := func() {}
 	if p.Chain.RunHeaders(ctx, ex) && p.Chain.RunBody(ctx, ex) {

@@ -19,10 +19,11 @@ import (
 //
 // RateLimit runs in the Headers part, and again in the Call part for the v2 calls that a legacy request is translated to. Each of these
 // calls is counted like a request. For the first one only the classes are counted, because it represents the request itself.
-// [RecheckRateLimit] runs after the policies.
+// the classes count the first call. [RecheckRateLimit] runs after the policies.
 //
 // While the store is down, the failure policies apply, but calls that reduce costs are never refused: stops, deletes, cancellations, and
-// updates that lower the cost of a resource.
+// updates that lower the cost of a resource. If the effect of a call on costs is not known yet, RateLimit admits the call provisionally.
+// RecheckRateLimit decides about such a call after the policies, when the resulting state is known.
 type RateLimit struct {
 	Recorder *telemetry.Recorder
 }
@@ -38,8 +39,8 @@ func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effectBeforePolicies(ex))
 }
 
-// RecheckRateLimit decides about calls that RateLimit admitted provisionally. It runs after the policies, when the state after the call is
-// known.
+// RecheckRateLimit decides about calls that RateLimit admitted provisionally because the store was down and their effect on costs was not
+// known. It runs after the policies, when the state after the call is known.
 type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
@@ -57,7 +58,7 @@ func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effect)
 }
 
-// Response implements responseFilter. RateLimit writes the rate limit headers.
+// Response implements ResponseFilter. RateLimit writes the rate limit headers.
 func (RecheckRateLimit) Response(context.Context, *Exchange) error { return nil }
 
 // countCall counts a call. While the store is down, a call that reduces costs passes regardless of the failure policies, and a call with an

@@ -13,7 +13,8 @@ import (
 )
 
 // Response headers with the cost of a call and the fullest of the caller's budgets after it. The cost is in USD per hour, or in USD for a
-// run. The budget is an RFC 9651 item.
+// run. The budget is an RFC 9651 item such as "team research per_day";limit=50.0;left=12.5;reached=75, where reached is the highest alert
+// threshold reached, in percent.
 const (
 	HeaderCost   = "X-Tollgate-Cost"
 	HeaderBudget = "X-Tollgate-Budget"

@@ -103,8 +103,8 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 	}
 }
 
-// End waits until no stream is open. When ctx ends, it ends the remaining streams, and from then on no response is read after its caller
-// has disconnected.
+// End waits until no stream is open. When ctx ends, End ends the remaining streams. From then on the gateway stops reading a response when
+// its caller disconnects, without the delay of LingerTimeout.
 func (s *Streams) End(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.endOver.Do(func() { close(s.over) }) })()
 	s.mu.Lock()

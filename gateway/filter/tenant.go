@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Class is a group of operations with quotas in addition to the caller's.
+// Class is a configured group of operations with quotas in addition to the caller's, counted as ratelimit.KindClass. It is unrelated to
+// ratelimit.Class, which distinguishes reads from writes.
 type Class struct {
 	ID string
 	// Per determines which calls share the quota.
@@ -41,8 +42,8 @@ type Tenant struct {
 	PlatformName string
 	// Contact is the contact line in refusals, "" for the gateway's default.
 	Contact string
-	// Limits contains the quotas of all scopes, including unlimited ones. An ID that ends with a colon applies to all IDs with that prefix
-	// that have no quotas of their own.
+	// Limits contains the quotas of all scopes, including unlimited ones. An ID that ends with a colon, such as ci: for the tokens of the
+	// issuer ci, applies to all IDs with that prefix that have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
 	// RuntimeKey returns the permissions of a key created at run time, or false for other keys. It may be nil.
 	RuntimeKey func(id string) (RuntimeKey, bool)
@@ -50,7 +51,7 @@ type Tenant struct {
 	Failure map[ratelimit.Class]ratelimit.Failure
 	// Classes maps operation IDs to their additional quotas.
 	Classes map[string][]Class
-	// Weights maps team IDs to weights; the default is one.
+	// Weights maps team IDs to their weights in FairShare; the default is one.
 	Weights map[string]int64
 	// Budgets contains the spending limits. If it is nil, spending is unlimited and owners are unknown.
 	Budgets *ledger.Plan
@@ -71,7 +72,7 @@ type Tenant struct {
 	ChangesBodies bool
 }
 
-// RuntimeKey contains the permissions of a key created at run time.
+// RuntimeKey contains the quotas and the permitted labels of a key created at run time.
 type RuntimeKey struct {
 	Limit ratelimit.Limit
 	// Labels are the names of the organisation's labels that the caller may set, nil for all.
@@ -105,7 +106,8 @@ func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
 	return ratelimit.Scope{Kind: kind, ID: id, Limit: limit}
 }
 
-// MaxCallerScopes is the maximum number of scopes, other than classes, that count a caller.
+// MaxCallerScopes is the number of scopes that count a caller: key, team and organisation. The other scopes of a call, up to
+// ratelimit.MaxScopes, are classes.
 const MaxCallerScopes = 3
 
 // Scopes returns the scopes that count a caller, except unlimited ones.

@@ -37,7 +37,7 @@ func (c *stageClock) stop() {
 type StageTime struct{ Start, Took time.Duration }
 
 // StageTimes returns the times of the stages of a completed exchange, in the order of [Exchange.Stages], or nil if the exchange has not
-// ended. The result is shorter than Stages if later stages were not measured.
+// ended. Stages after the last measured one have no entry.
 func (ex *Exchange) StageTimes() []StageTime {
 	c := &ex.Progress.clock
 	if c.total == 0 {

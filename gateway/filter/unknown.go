@@ -24,11 +24,11 @@ type Unknown struct {
 
 // Response headers about parts of the request that the API description does not contain (RFC 9651).
 const (
-	// headerUnknown lists the parts that were sent to the platform: a dictionary with body members as JSON Pointers and query parameters by
+	// HeaderUnknown lists the parts that were sent to the platform: a dictionary with body members as JSON Pointers and query parameters by
 	// name, or the key read for a forwarded GET.
-	headerUnknown = "X-Tollgate-Unknown"
-	// headerIgnored lists the query parameters that were dropped, URL-encoded.
-	headerIgnored = "X-Tollgate-Ignored"
+	HeaderUnknown = "X-Tollgate-Unknown"
+	// HeaderIgnored lists the query parameters that were dropped, URL-encoded.
+	HeaderIgnored = "X-Tollgate-Ignored"
 )
 
 // maxUnknown limits the undescribed members of one body and the undescribed parameters of one query. At most that many dropped parameters
@@ -119,7 +119,7 @@ func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 	return nil
 }
 
-// writeUnknownHeaders sets headerUnknown and headerIgnored.
+// writeUnknownHeaders sets HeaderUnknown and HeaderIgnored.
 func writeUnknownHeaders(ex *Exchange) {
 	header := func(name string, value httpsfv.StructuredFieldValue) {
 		if text, err := httpsfv.Marshal(value); err == nil { // cannot fail: ASCII names
@@ -131,7 +131,7 @@ func writeUnknownHeaders(ex *Exchange) {
 		for _, name := range ex.Event.Ignored {
 			names = append(names, httpsfv.NewItem(name))
 		}
-		header(headerIgnored, names)
+		header(HeaderIgnored, names)
 	}
 	if len(ex.Event.Unknown) == 0 || ex.Sent == NotSent {
 		return
@@ -154,7 +154,7 @@ func writeUnknownHeaders(ex *Exchange) {
 		names.Items = append(names.Items, httpsfv.NewItem(name))
 		told.Add(kind, names)
 	}
-	header(headerUnknown, told)
+	header(HeaderUnknown, told)
 }
 
 // unknownNotes describes the parts of a request that the API description does not contain.

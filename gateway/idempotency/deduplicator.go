@@ -22,8 +22,9 @@ import (
 )
 
 // Deduplicator implements [filter.Intents]: it ensures that a resource is created only once. A request that equals another request in
-// progress is a repeat, unless the caller of the other request is still connected. Repeats are answered without evaluating policies again:
-// the result of an allowed call remains valid, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
+// progress is a repeat, unless the caller of the other request is still connected: two connected clients with equal bodies want two
+// resources, but a client that disconnects and retries wants one. Repeats are answered without evaluating policies again: the result of an
+// allowed call stands, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
 type Deduplicator struct {
 	// Tracker tracks the intents of this gateway.
 	Tracker *Tracker
@@ -34,7 +35,9 @@ type Deduplicator struct {
 	Addresses filter.RewriteAddresses
 	// LookupTimeout limits the search for a resource by a request. 0 disables the search.
 	LookupTimeout time.Duration
-	// CallTimeout is the maximum duration of a call, and Unresolved the additional time for finding its resource.
+	// CallTimeout is the maximum duration of a call, and Unresolved the additional time for finding its resource. After both, an intent
+	// without a resource counts as a call that created nothing, and an equal request is made as a new one. Unresolved equals
+	// money.Reserve.Unresolved.
 	CallTimeout, Unresolved time.Duration
 }
 
@@ -249,8 +252,8 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 // errPaused is the reason why a call is not sent.
 var errPaused = errors.New("gateway process paused beyond its lease")
 
-// End ends the intent of a call, atomically with its settlement if s is not nil. A call that was refused before its intent was recorded may
-// still be a repeat of an allowed call, and then receives its resource.
+// End ends the intent of a call, atomically with its settlement if s is not nil. If the call was refused before its intent was recorded,
+// and repeats an earlier call that was allowed, the resource of that call replaces the refusal.
 func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
 	o := ex.Idempotency
 	if s != nil {

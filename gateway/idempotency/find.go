@@ -111,7 +111,8 @@ func hasCreationTime(kind operation.Kind) bool {
 // claimName returns the name of a resource in claims.
 func claimName(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimFound claims a resource, which the reconciler has found, for the call of a hold. It reports whether that call created the resource.
+// ClaimFound claims a resource, which the ledger's reconciler has found, for the call of a hold; see Claim. It reports whether that call
+// created the resource.
 func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key,
 		Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}

@@ -81,8 +81,8 @@ func (d *Tracker) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// Dead returns how long another gateway has been silent. dead is set if that gateway is known to be dead: its lease has expired, and the
-// store has not lost the lease.
+// Dead returns how long another gateway has been silent. dead is set if that gateway is known to be dead, because its lease has expired. It
+// is not set if the lease may be missing because the store has lost data.
 func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duration, dead bool) {
 	if !d.lease.canDeclareDead(time.Now()) {
 		return 0, false

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// MaySend reports whether the call of an intent may still be sent, because no other gateway can have declared this gateway dead.
+// MaySend reports whether the call of an intent may still be sent; see [Tracker.MaySend].
 func (f *Deduplicator) MaySend(id string) bool { return f.Tracker.MaySend(id) }
 
 // Search determines the outcome of a create whose response was lost. It looks for the resource with increasing pauses until the deadline of

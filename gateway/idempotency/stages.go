@@ -35,7 +35,7 @@ func (Deduplicate) Request(ctx context.Context, ex *filter.Exchange) error {
 	return ex.Ports.Intents.Enter(ctx, ex, key)
 }
 
-// Response ends the intent.
+// Response ends the intent, unless the call awaits delivery; see [filter.Exchange.AwaitsDelivery].
 func (Deduplicate) Response(ctx context.Context, ex *filter.Exchange) error {
 	if ex.Idempotency == nil {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 )
 
-// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. It is safe for
-// concurrent use. It does not own its client.
+// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. An intent begins
+// with Enter, Note or TryRecord, and Track. It ends with End, which waits for the store, with EndAsync, which does not, or with Ending and
+// MarkEnded, which write its end as part of another store operation. Tracker is safe for concurrent use. It does not own its client.
 type Tracker struct {
 	// Gateway identifies this incarnation of this gateway.
 	Gateway string
@@ -66,8 +67,9 @@ func (d *Tracker) Store() *redisstore.Intents { return d.store }
 // unknownPeer represents gateways whose heartbeats have not been received yet. It never completes a recovery.
 const unknownPeer = "?"
 
-// SetPeers sets the name under which this gateway restores lost intents, and a function that returns the names of all live gateways. alive
-// is nil if no other gateway can share the store. SetPeers must be called before the tracker is used.
+// SetPeers sets the name under which this gateway restores lost intents, which unlike Gateway stays the same when the process restarts, and
+// a function that returns the names of all live gateways. alive is nil if no other gateway can share the store. SetPeers must be called
+// before the tracker is used.
 func (d *Tracker) SetPeers(name string, alive func() []string) {
 	d.alive = alive
 	d.store.SetPeers(name, d.memory.all, d.peers)
@@ -84,31 +86,34 @@ func (d *Tracker) peers() []string {
 	return d.alive()
 }
 
-// Keys returns the store keys shared by requests with the given fingerprint.
+// Keys returns the store keys shared by equal requests without an idempotency key. print is the digest of caller, operation and
+// fingerprint.
 func (d *Tracker) Keys(org, owner, print string) filter.DedupKeys {
 	return filter.DedupKeys{Org: org, Owner: owner, Pending: "w" + print, Response: "a-", Lookalikes: "l-"}
 }
 
-// KeysFor returns the store keys of requests with an idempotency key.
+// KeysFor returns the store keys shared by requests with the same idempotency key. print is the digest of caller, operation and idempotency
+// key.
 func (d *Tracker) KeysFor(org, owner, print string) filter.DedupKeys {
 	return filter.DedupKeys{Org: org, Owner: owner, Pending: "wk" + print, Response: "a" + print, Lookalikes: "l-"}
 }
 
-// LookalikeKey returns the store key of intents whose resources have the same kind, name and shape.
+// LookalikeKey returns the store key of lookalikes. looks is the digest of the kind, name and shape of their resources.
 func (d *Tracker) LookalikeKey(_, looks string) string { return "l" + looks }
 
 // orgPrefix returns the prefix of an organisation's keys.
 func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "}:" }
 
-// Note returns the message that records an intent as part of another store operation.
+// Note returns the message that records an intent as part of another store operation, such as a reservation. The intents in past do not
+// prevent the recording; see TryRecord.
 func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
 	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID,
 		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
 }
 
-// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns what the
-// store has under these keys. If the intent has no ID, TryRecord only reads.
+// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past, which are known to be
+// separate requests. It returns what the store has under these keys. If the intent has no ID, TryRecord only reads.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
 	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
 		Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
@@ -163,7 +168,8 @@ func (d *Tracker) Waiting(w *filter.DedupKeys) (ids []string) {
 	return ids
 }
 
-// Track registers a recorded intent. noted is a time not after the recording. caller is canceled when the caller disconnects.
+// Track registers a recorded intent. noted is the time, by this gateway's clock, at which the recording was started. caller is canceled
+// when the caller disconnects.
 func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.Intent, noted time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,8 +177,8 @@ func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.In
 	d.memory.begin(w, &i)
 }
 
-// MaySend reports whether the call of an intent may be sent, because no other gateway can have declared this gateway dead since the intent
-// was recorded.
+// MaySend reports whether the call of an intent may be sent. It returns false if this gateway's lease may have expired since the intent was
+// recorded: another gateway may then have declared this one dead, and have let a repeat proceed.
 func (d *Tracker) MaySend(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,8 +186,9 @@ func (d *Tracker) MaySend(id string) bool {
 	return h == nil || elapsed(h.noted, time.Now()) <= leaseDuration/2 || d.lease.held(h.noted, time.Now())
 }
 
-// CallerStatus reports whether the caller of another intent is still connected. If asked is not zero, it asks the gateway that executes the
-// intent, and accepts answers given since the time asked, by the store's clock.
+// CallerStatus reports whether the caller of another intent is still connected. If asked is zero, it uses only the facts known here and the
+// lease of the gateway that executes the intent. Otherwise it also asks that gateway, and accepts answers given since the time asked, by
+// the store's clock.
 func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.CallerStatus {
 	if i.Abandoned || i.Unresolved {
 		return filter.CallerGone
@@ -208,7 +215,8 @@ func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent
 	}
 }
 
-// Abandoned reports whether the gateway of an intent has been dead for a minute. A resource created by its call is listed by then.
+// Abandoned reports whether the gateway of an intent has been dead for a minute. By then the platform lists the resource if the call has
+// created one.
 func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	if i.Unresolved || i.Gateway == d.Gateway {
 		return false
@@ -217,8 +225,8 @@ func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	return dead && silent >= propagationDelay
 }
 
-// Adopt transfers the resource of an abandoned intent to this request. ctx is canceled when the caller of this request disconnects. ok is
-// false if another request has adopted the resource.
+// Adopt transfers the resource of an abandoned intent to this request, and returns the intent in its new state. ctx is canceled when the
+// caller of this request disconnects. The second result is false if another request has adopted the resource.
 func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (filter.Intent, bool, error) {
 	mine := *i
 	mine.Gateway, mine.Abandoned, mine.Unresolved, mine.Resource = d.Gateway, false, false, resource
@@ -256,13 +264,15 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 	}
 }
 
-// Claim reports whether a resource was created by the given intent. The first claim of a resource wins.
+// Claim assigns a resource to the given intent, unless another intent has it or may have created it, and reports whether the given intent
+// has it now.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
 	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID,
 		Owner: w.Owner, Named: i.Name != ""})
 }
 
-// Ending returns the message that ends or updates an intent in the store. From now on the tracker remembers the intent in its new state.
+// Ending returns the message that ends or updates an intent as part of another store operation, such as a settlement. The caller calls
+// MarkEnded after the message has been written, or EndAsync if that failed.
 func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
 	out := d.ending(w, i, e)
 	taken := i.Adoptions
@@ -292,7 +302,8 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 	return out
 }
 
-// End writes the new state of an intent to the store. It stops tracking the intent unless this request continues to own it.
+// End writes the new state of an intent to the store before it returns. If that fails, it calls EndAsync and returns the error. It stops
+// tracking the intent unless this request continues to own it.
 func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
 	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
 		d.EndAsync(w, i, e)
@@ -302,7 +313,7 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 	return nil
 }
 
-// EndAsync ends the intent after the response has been sent.
+// EndAsync queues the new state of an intent, which is written in the background until the store accepts it.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
 	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
 		d.logger.Warn("outcome queue is full, dropping the outcome of a create request; a retry might not find the created resource",

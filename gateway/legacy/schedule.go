@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// noticePeriod is the time before a window during which it is announced.
-const noticePeriod = 7 * 24 * time.Hour
+// NoticePeriod is the time before a window during which it is announced.
+const NoticePeriod = 7 * 24 * time.Hour
 
 // Span is a continuous period in which calls are refused. It includes From and excludes Until.
 type Span struct{ From, Until time.Time }
@@ -33,7 +33,7 @@ func NewSchedule(entries []settings.Brownout, dialect settings.Dialect) *Schedul
 }
 
 // Active returns the span that includes now and the message, possibly empty, of the first entry in force. Adjoining
-// windows form one span, so calls are served again from its end on, as far as noticePeriod looks ahead.
+// windows form one span, so calls are served again from its end on, as far as NoticePeriod looks ahead.
 func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	spans := s.Spans(now)
 	if len(spans) == 0 || spans[0].From.After(now) {
@@ -49,14 +49,14 @@ func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	return spans[0], "", true
 }
 
-// Spans returns the current span and those that begin within noticePeriod, sorted by time and without overlaps.
+// Spans returns the current span and those that begin within NoticePeriod, sorted by time and without overlaps.
 func (s *Schedule) Spans(now time.Time) []Span {
 	if s == nil {
 		return nil
 	}
 	var all []Span
 	for i := range s.entries {
-		windows(&s.entries[i], now, now.Add(noticePeriod), func(w Span) { all = append(all, w) })
+		windows(&s.entries[i], now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
 	}
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until)) })
 	merged := all[:0]

@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// headerBrownout is the response header that announces when calls of the caller's dialect will be refused: comma-separated from/until pairs
+// HeaderBrownout is the response header that announces when calls of the caller's dialect will be refused: comma-separated from/until pairs
 // of RFC 3339 times.
-const headerBrownout = "X-Tollgate-Brownout"
+const HeaderBrownout = "X-Tollgate-Brownout"
 
 // Schedules holds the brownouts of a configuration.
 type Schedules struct {
@@ -66,14 +66,14 @@ func (RecordUse) Name() string { return "record legacy use" }
 // Request implements filter.Filter. It does nothing.
 func (RecordUse) Request(context.Context, *filter.Exchange) error { return nil }
 
-// Response records a legacy call and adds headerBrownout.
+// Response records a legacy call and adds HeaderBrownout.
 func (f RecordUse) Response(ctx context.Context, ex *filter.Exchange) error {
 	t := translatorOf(ex)
 	if t == nil || ex.Tenant == nil {
 		return nil
 	}
 	if text := f.schedule(ex).Announce(ex.In.Received); text != "" {
-		ex.Response.Header.Set(headerBrownout, text)
+		ex.Response.Header.Set(HeaderBrownout, text)
 	}
 	if t.usage == nil {
 		return nil

@@ -128,8 +128,8 @@ func TestBrownouts(t *testing.T) {
 			if ex.Response.Status != tc.status {
 				t.Errorf("status = %d, want %d", ex.Response.Status, tc.status)
 			}
-			if got := ex.Response.Header.Get(headerBrownout); got != tc.header {
-				t.Errorf("%s = %q, want %q", headerBrownout, got, tc.header)
+			if got := ex.Response.Header.Get(HeaderBrownout); got != tc.header {
+				t.Errorf("%s = %q, want %q", HeaderBrownout, got, tc.header)
 			}
 			if got := ex.Response.Header.Get("Retry-After"); (got != "") != (tc.status == 503) {
 				t.Errorf("Retry-After = %q with status %d", got, tc.status)

@@ -32,8 +32,8 @@ type AdjustedAccrual struct {
 	MonthChange string `json:"monthChange"`
 	Day         string `json:"day"`
 	Month       string `json:"month"`
-	// Period is set if a week, a quarter or the total was adjusted. Change is then the added amount, and Accrued the accrued cost
-	// afterwards.
+	// Period is set only if a week, a quarter or the total was adjusted; adjustments of a day or a month are described by the members above.
+	// Change is then the added amount, and Accrued the accrued cost afterwards.
 	Period  string `json:"period,omitempty"`
 	Change  string `json:"change,omitempty"`
 	Accrued string `json:"accrued,omitempty"`

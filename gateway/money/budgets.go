@@ -42,8 +42,7 @@ type BudgetRow struct {
 	PerHour string `json:"perHour"`
 }
 
-// AtRisk reports whether the budget is expected to run out before its period ends, or at least nearPercent of the limit is used or
-// reserved.
+// AtRisk reports whether the budget is expected to run out before its period ends, or at least 80 % of the limit is used or reserved.
 func (b *BudgetRow) AtRisk() bool { return b.UsedUp != "" || b.Percent >= nearPercent }
 
 // nearPercent is the used and reserved percentage of a budget from which the budget is at risk.

@@ -198,8 +198,8 @@ func serviceOf(kind string) service {
 	return service{"Compute", "Containers", "Pods"}
 }
 
-// WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2. Amounts are in USD with six decimals. Each row
-// has a single rate, and its priced and consumed quantities are hours at that rate.
+// WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2, the FinOps open cost and usage specification. Amounts
+// are in USD with six decimals. Each row has a single rate, and its priced and consumed quantities are hours at that rate.
 func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 	table := make([][]string, 1+len(rows))
 	for i := range table {

@@ -40,7 +40,7 @@ type Idle struct {
 	PerMonth string `json:"perMonth"`
 	// Cost is the cost since then at the current rate, in USD.
 	Cost string `json:"cost"`
-	// Kept is the end of the resource's snooze, and StopAt the time of its planned stop.
+	// Kept is the end of the resource's snooze (see [Snooze]), and StopAt the time of its planned stop.
 	Kept   *time.Time `json:"kept,omitempty"`
 	StopAt *time.Time `json:"stopAt,omitempty"`
 }

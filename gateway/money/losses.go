@@ -81,7 +81,8 @@ func (l *losses) add(org string, lost ledger.LostPart) {
 // counts as alive.
 const peerPatience = 5 * time.Second
 
-// LossDetector wraps the limiter's store. It detects lost ledgers before it restores the counts that a replaced server has lost.
+// LossDetector wraps the limiter's store. When the store has restarted or was replaced, the limiter restores its counts; LossDetector first
+// detects which ledgers were lost at the same time.
 type LossDetector struct {
 	*redisstore.Store
 
@@ -89,7 +90,7 @@ type LossDetector struct {
 	Detect func(ctx context.Context) error
 }
 
-// Restore implements ratelimit.Store.
+// Restore calls Detect and then the wrapped Restore.
 func (p LossDetector) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
 	if err := p.Detect(ctx); err != nil {
 		return err

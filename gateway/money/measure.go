@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Measure reads the facts of a run from its response: the queueing and run time of the job, its tokens and its cost. It removes the
-// usage report from a stream if only the gateway has requested it.
+// Measure is the stage that reads the facts of a run from its response: the queueing and run time of the job, its tokens and its cost. It
+// removes the usage report from a stream if only the gateway has requested it.
 type Measure struct{}
 
 // Name implements Filter.

@@ -19,24 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// SettlementGrace is the time that a reservation can be in progress in addition to the duration of its platform call.
+// SettlementGrace is the time for the settlement of a reservation in addition to the longest platform call. After both, a hold in flight
+// counts as abandoned by its gateway.
 const SettlementGrace = 10 * time.Second
 
 // headInterval is the time between two checks of the ledger heads.
 const headInterval = 500 * time.Millisecond
 
-// Alerts sends alerts about the findings of passes over ledgers.
+// Alerts sends alerts about the findings of the reconciler's passes over ledgers. Its methods do not wait for deliveries.
 type Alerts interface {
-	// CheckThresholds compares a ledger with the thresholds of its budgets.
+	// CheckThresholds compares a ledger with the thresholds of its budgets, and alerts about those newly reached.
 	CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State)
+	// Cause reports that resources will be stopped or were stopped, or that a resource is idle; r is the resource. budget and idle are the
+	// names of the alert for a cause of that kind. ended is called with the result of the delivery.
 	Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error))
+	// Unmanaged reports resources created outside the gateway; found may be empty.
 	Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource)
+	// Drift reports resources changed or deleted outside the gateway; drifted may be empty.
 	Drift(ctx context.Context, org string, drifted []ledger.Drift)
+	// IncompleteList reports that the platform's list omits most known resources.
 	IncompleteList(ctx context.Context, org string, r *ledger.Report)
+	// LedgerLost reports that a lost ledger was rebuilt.
 	LedgerLost(ctx context.Context, org string, l *Loss)
 }
 
-// Deps are the dependencies of Money. All fields except Audit are required.
+// Deps are the dependencies of Money. All fields are required, except Audit, StateDir and SingleGateway.
 type Deps struct {
 	// Accounts is the store of ledgers, returned by [NewAccounts].
 	Accounts *spendstore.Store
@@ -48,7 +55,7 @@ type Deps struct {
 	SingleGateway bool
 	// StateDir is the directory of the owner journal; "" disables the journal.
 	StateDir string
-	// Limits is the store of rate limit counts, which tracks the server and the live gateways.
+	// Limits is the store of rate limit counts. Money uses it only to learn which Redis server it is connected to and which gateways are live.
 	Limits *redisstore.Store
 	// Catalog provides the price lists.
 	Catalog *catalog.Catalog
@@ -69,7 +76,8 @@ type Deps struct {
 	Runs    func() *upstream.Client
 }
 
-// Money is the ledger together with the components that maintain it.
+// Money is the ledger together with the components that maintain it. The gateway runs Outbox, Loop, Watcher and, unless it is nil, Journal;
+// see [ledger.Components].
 type Money struct {
 	Ledger *ledger.Ledger
 	// Outbox is the store that the ledger writes to.
@@ -120,5 +128,5 @@ func New(cfg *settings.Config, name string, deps Deps) *Money {
 // org returns the configuration of an organisation, or nil.
 func (m *Money) org(id string) *settings.Org { return m.deps.Org(id) }
 
-// HasBudgets reports whether any organisation has budgets and therefore a ledger.
+// HasBudgets reports whether any organisation has a ledger, for budgets or for another reason; see callers.LedgerPlan.
 func (m *Money) HasBudgets() bool { return len(m.deps.Budgeted()) > 0 }

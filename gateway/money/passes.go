@@ -108,7 +108,7 @@ func (p *passes) done(ctx context.Context, org string, r *ledger.Report) ledger.
 	return before
 }
 
-// WarnAboutDurability logs the reasons why the store may lose the ledger, if any organisation has budgets.
+// WarnAboutDurability logs the reasons why the store may lose the ledger, if any organisation has a ledger.
 func (m *Money) WarnAboutDurability(ctx context.Context) {
 	if !m.HasBudgets() {
 		return

@@ -11,8 +11,8 @@ import (
 
 // Result holds the facts of a response that determine its cost.
 type Result struct {
-	// Tokens are the counts of the last complete usage report. Known is false without such a report, or if the response was cut off after
-	// content that the last report does not cover.
+	// Tokens are the counts of the last complete usage report. Known means that these counts are complete. It is false without such a report,
+	// or if the response was cut off after content that the last report does not cover.
 	Tokens Tokens
 	Known  bool
 	// Partial is set if the last report has only output tokens: then Known is false and the input is unknown.
@@ -22,7 +22,7 @@ type Result struct {
 	Job    Job
 }
 
-// Job holds the members of a platform job (reference platform-v2, section 12.3). The zero value means that the response is not a job.
+// Job holds the facts in a response that is a job of the platform. The zero value means that the response is not a job.
 type Job struct {
 	ID, Status string
 	// Execution and Delay are in milliseconds. Finished is set if the response has an execution time.
@@ -32,8 +32,8 @@ type Job struct {
 	Cost float64
 }
 
-// Reader analyzes one response. The zero value is ready for use. It is not safe for concurrent use. End must be called to end the
-// Reader's coroutine.
+// Reader extracts the token usage, the job facts and the errors from one response of a run, as it arrives. The zero value is ready for use.
+// It is not safe for concurrent use. End must always be called: it ends the Reader's coroutine.
 type Reader struct {
 	// Lines is set if each line of the response is a JSON document (NDJSON). A malformed line then does not affect the following ones.
 	Lines bool
@@ -68,7 +68,7 @@ func (r *Reader) Complete() bool {
 	return r.tally.done && r.tally.result(false).Known
 }
 
-// End returns the result. cut is set if the response was not read to its end.
+// End ends the Reader and returns the result. cut means that the response was not read to its end.
 func (r *Reader) End(cut bool) Result {
 	if r.resume != nil {
 		r.feed.ended = true

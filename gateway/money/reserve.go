@@ -23,7 +23,8 @@ import (
 // commits or releases the reservation after the response. It runs after the policy check, which computes the state that results from the
 // call.
 type Reserve struct {
-	// Reader reads an endpoint of the organisation. Workers is the operation that reads its workers.
+	// Reader reads the endpoint of a run, and a resource after a call that should free budget. Workers is the operation that reads the workers
+	// of an endpoint, which count as long as they exist.
 	Reader  *filter.Reader
 	Workers *schema.Operation
 	// Sandbox is the operation that reads a sandbox.

@@ -29,7 +29,7 @@ func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q ledger.Quot
 		}
 		return q, true, m.fails
 	}
-	c := ledger.Ceiling{Index: ledger.MaxGPUs, Limit: 1, Level: ledger.Level{Used: 1, Needs: 1}}
+	c := ledger.Ceiling{Index: ledger.CeilingGPUs, Limit: 1, Level: ledger.Level{Used: 1, Needs: 1}}
 	return ledger.Quote{Ceilings: []*ledger.Ceiling{&c}, Refused: &c}, false, nil
 }
 

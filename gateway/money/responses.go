@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Adopted is the result of assigning a resource to an owner.
+// Adopted is the result of assigning a resource to an owner by hand. Was and Owner are the previous and the new owner.
 type Adopted struct {
 	Resource string `json:"resource"`
 	Was      string `json:"was"`
@@ -27,7 +27,7 @@ type AdoptedTeam struct {
 	Month string `json:"month"`
 }
 
-// Ledger is the ledger of an organisation.
+// Ledger is an organisation's ledger as shown by the admin API.
 type Ledger struct {
 	// Complete is false while the ledger must be rebuilt. Calls that raise cost are refused until then.
 	Complete bool `json:"complete"`
@@ -49,7 +49,8 @@ type Loss struct {
 	Unowned  int        `json:"unowned"`
 }
 
-// Amounts are the amounts in use: hourly cost in USD, counts, and the cost of runs in USD.
+// Amounts are the amounts in use: hourly cost in USD, counts, and the cost of runs in USD. Runs is the reserved cost of runs in progress
+// and the cost that sandboxes may still accrue.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
 	Runs     string `json:"runs"` // including the remaining cost of sandboxes
@@ -82,7 +83,8 @@ type Budget struct {
 	// UsedUp is the day, in the organisation's time zone, when a budget for accrued cost is expected to run out. It is absent if the period
 	// ends earlier.
 	UsedUp string `json:"usedUp,omitempty"`
-	// Over is the largest amount by which runs in progress may exceed the budget. It is absent if they cannot exceed the budget.
+	// Over is the largest amount by which runs in progress may exceed the budget. It is absent if they cannot exceed it: only runs that
+	// reserve their expected cost can.
 	Over string `json:"over,omitempty"`
 }
 

@@ -161,7 +161,7 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	return out, err
 }
 
-// HoldList is a list of reservations.
+// HoldList is the response with the reservations that have not ended.
 type HoldList struct {
 	Holds []Hold `json:"holds"`
 }

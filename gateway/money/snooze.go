@@ -40,7 +40,7 @@ const (
 // SnoozeLinks creates and verifies signed links.
 type SnoozeLinks struct{ *view.Current }
 
-// Snooze serves the routes. All fields are required.
+// Snooze serves the routes of SnoozeRoutes. All fields are required.
 type Snooze struct {
 	SnoozeLinks
 	// Updates are the operations that change each kind of resource.
@@ -49,7 +49,7 @@ type Snooze struct {
 	Access *callers.Access
 }
 
-// Routes returns the routes.
+// Routes returns the routes with which owners snooze idle resources, by API or by signed link.
 func (s *Snooze) Routes() []filter.Served {
 	page := filter.Serve(snoozePageID, http.MethodGet, snoozePath, s.answerSnoozePage)
 	link := filter.Serve(snoozeLinkID, http.MethodPost, snoozePath, s.answerSnoozeLink)

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// StreamOptions remembers the endpoints whose servers reject the member stream_options. It is safe for concurrent use.
+// StreamOptions remembers the endpoints whose servers reject the member stream_options, with which the gateway asks for a usage report at
+// the end of a stream. It is safe for concurrent use.
 type StreamOptions struct {
 	now   func() time.Time
 	until *lru.Cache[string, time.Time]

@@ -20,8 +20,8 @@ import (
 // Validator checks a configuration with the engines that interpret it: policies and their parameters, the configuration of Envoy,
 // and admin tokens. Errors contain paths in the configuration file.
 type Validator struct {
-	// Isolate records which of the organisations' own Rego has been compiled. Warnings skips all other Rego. Isolate is nil in
-	// commands that do not compile Rego.
+	// Isolate records which of the organisations' own Rego has been compiled in a child process. Rego is untrusted before that, so that
+	// Warnings skips it. Isolate is nil in commands that do not compile Rego.
 	Isolate *policies.Isolator
 }
 
@@ -139,7 +139,7 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// KeepsLedger reports whether any organisation needs a spending ledger.
+// KeepsLedger reports whether any organisation needs a spending ledger; see callers.HasLedger.
 func KeepsLedger(c *settings.Config) bool {
 	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.HasLedger(&o) })
 }

@@ -17,11 +17,10 @@ import (
 type Limiters struct {
 	// Limiter enforces quotas.
 	Limiter *ratelimit.Limiter
-	// Guard counts invalid keys of callers by address, and Attempts counts invalid admin
-	// tokens.
+	// Guard limits invalid keys of callers by address, and Attempts limits invalid admin tokens.
 	Guard    *filter.Guard
 	Attempts *ratelimit.AddressLimiter
-	// Shares divides the platform's own rate limit between callers.
+	// Shares divides the platform's own rate limit between teams.
 	Shares *ratelimit.Upstream
 
 	metrics *Instruments

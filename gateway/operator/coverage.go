@@ -18,8 +18,8 @@ type Coverage struct {
 	Mutates bool
 	// Body names the check of the body: "schema", or "none" if a body is refused.
 	Body string
-	// State is the state that policies evaluate: "body", "merged" with the current resource, "as it is" for the current resource,
-	// or "none".
+	// State names the resource that policies evaluate: "body" (the body of the call), "merged" (the current resource with the changes in the
+	// body), "as it is" (the current resource) or "none".
 	State string
 	// Price, Kind and Verb are copied from the operation's spec.
 	Price, Kind, Verb string
@@ -92,7 +92,7 @@ func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Op
 	}
 }
 
-// Check returns an error for every gap, joined.
+// Check returns an error for each rule that an operation of api lacks, joined; see [Coverage].
 func Check(api []*schema.Operation) error {
 	var errs []error
 	for _, c := range CoverageOf(api) {

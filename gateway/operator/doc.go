@@ -1,4 +1,12 @@
-// Package operator implements the endpoints for operators that concern the whole gateway: the status of policy engines, drafts of
-// policies, quotas and counters, the gateways that share a store, earlier configurations, the predicted outcome of a request, and
-// an overview. It also validates a configuration before it is used.
+// Package operator implements the endpoints for operators that concern the whole gateway: the status of policy engines, drafts of policies,
+// quotas and counters, the gateways that share a store, earlier configurations, the predicted outcome of a request, a search, the GPUs that
+// fit into a budget, and an overview. It also validates a configuration before it is used ([Validator]), and creates the policy engine
+// ([EngineFactory]) and the rate limiters with their metrics ([Limiters], [Instruments]).
+//
+// Package gateway creates the types of this package and adds their Endpoints to the admin listener. The endpoints of a zero value can be
+// listed, for the reference of the API, but not called.
+//
+// In memory are the state of the configuration in force ([GatewayStatus]), the engine in force ([EngineFactory]), and the state of the
+// limiters. In Redis are the announcements of the running gateways ([Fleet]) and the log of configurations that were in force
+// ([Revisions]). Bundles of policies without a configured file are in a temporary directory.
 package operator

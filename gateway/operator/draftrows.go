@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Draft is a proposed change to the policies of an organisation.
+// Draft is the JSON form of a [policies.Draft]: a proposed change to the policies of an organisation.
 type Draft struct {
 	// Policies is YAML with the member policies, as in the configuration of an organisation. Its entries replace the entries in
 	// force for the same policies.
@@ -26,7 +26,7 @@ type Trial struct {
 
 	// Decision is the ID of a decision in this gateway's log whose input is used.
 	Decision string `json:"decision,omitempty"`
-	// Input is the policy input. Masked lists the pointers of its unknown members.
+	// Input is the policy input. Masked lists the JSON Pointers of its members whose values are unknown because the decision log hides them.
 	Input  map[string]any `json:"input,omitempty"`
 	Masked []string       `json:"masked,omitempty"`
 }
@@ -48,7 +48,8 @@ type TrialResult struct {
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// PolicyResult is one verdict of a policy: denies, warns, would deny or changes.
+// PolicyResult is one verdict of a policy: denies (mode enforce), warns (mode warn), would deny (mode shadow), or changes, if the policy
+// changes the body.
 type PolicyResult struct {
 	Policy  string `json:"policy"`
 	Verdict string `json:"verdict"`

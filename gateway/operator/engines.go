@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 )
 
-// EngineFactory creates policy engines.
+// EngineFactory creates policy engines and holds the one in force.
 type EngineFactory struct {
 	// Logger is the logger of the engines. OnChange is called when different policies take effect.
 	Logger   *slog.Logger
@@ -40,8 +40,8 @@ type EngineFactory struct {
 // patience limits how long a reload waits for child processes that compile an organisation's own Rego.
 const patience = time.Second
 
-// New returns the engine for a configuration. The engine starts with the bundles of before, the previous engine, which may
-// be nil. New must not be called concurrently.
+// New returns the engine for a configuration. The engine starts with the bundles of before, the previous engine, which may be nil. New does
+// not change InForce; the caller sets it once the whole configuration is in force. New must not be called concurrently.
 func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
@@ -105,7 +105,7 @@ type PolicyStatus struct {
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
-// Status returns the status of the policies in force.
+// Status returns the status of the policies in force, one entry for each organisation.
 func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []PolicyStatus {
 	list := engine.Status()
 	out := make([]PolicyStatus, len(list))
@@ -142,7 +142,8 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	return out
 }
 
-// LogUnlisted logs the names in an organisation's policies that are missing from list.
+// LogUnlisted logs the names in an organisation's policies, such as GPU types, that are missing from the price list. They are probably
+// misspelled.
 func (e *EngineFactory) LogUnlisted(o *settings.Org, list *catalog.Snapshot) {
 	for _, line := range unlisted(o, list) {
 		e.Logger.Warn("policy parameter contains a name that is not in the platform's catalog", "org", o.ID, "parameter", line)

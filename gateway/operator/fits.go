@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Fits describes the GPUs that a caller can still rent within its remaining budgets.
+// Fits describes how many GPUs, and for how long, a caller can still rent within its remaining budgets.
 type Fits struct {
 	At time.Time `json:"at"`
 	// Left is the smallest remaining budget for accrued cost, in USD, and Budget is its name. Both are absent if no such budget applies.
@@ -25,7 +25,7 @@ type Fits struct {
 	Resets *time.Time `json:"resets,omitempty"`
 	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
 	PerHour string `json:"perHour,omitempty"`
-	// GPUs lists the GPU types with a known price, the longest running time first.
+	// GPUs lists the GPU types with a known price, the cheapest first.
 	GPUs []GPUFit `json:"gpus"`
 }
 
@@ -42,8 +42,8 @@ type GPUFit struct {
 	// AtOnce is the number of GPUs that can run concurrently within hourly budgets and GPU count budgets. It is absent if no such budget
 	// applies.
 	AtOnce *int64 `json:"atOnce,omitempty"`
-	// UntilReset is the number of GPUs that can run concurrently from now until the budget resets. It is absent if the budget does not
-	// reset.
+	// UntilReset is the number of GPUs that can run from now until the budget resets without exceeding it, at most AtOnce. It is absent if the
+	// budget does not reset.
 	UntilReset *int64 `json:"untilReset,omitempty"`
 }
 
@@ -115,7 +115,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 			if n < perHour {
 				perHour, out.PerHour = n, b.Left
 			}
-		case ledger.CeilingName(ledger.MaxGPUs):
+		case ledger.CeilingName(ledger.CeilingGPUs):
 			count = min(count, n)
 		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth),
 			ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):

@@ -33,7 +33,7 @@ type Fleet struct {
 	Policies func() []PolicyStatus
 	// Undelivered describes records that receivers have not accepted; nil means none.
 	Undelivered func() []string
-	// Unserved lists the operations of the platform that this gateway refuses; nil means none.
+	// Unserved lists the operations that a newer platform describes and this gateway refuses; nil means none.
 	Unserved func() []string
 	*view.Current
 }
@@ -74,7 +74,8 @@ func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	return append([]Instance{self}, others...), err
 }
 
-// Announce announces this gateway until ctx ends. It ignores errors of the store, which other components report.
+// Announce announces this gateway until ctx ends, and returns the cause of ctx. It ignores errors of the store, which other components
+// report.
 func (f *Fleet) Announce(ctx context.Context) error {
 	beat := time.NewTicker(announceEvery)
 	defer beat.Stop()

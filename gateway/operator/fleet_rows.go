@@ -29,7 +29,7 @@ type Instance struct {
 	At time.Time `json:"at"`
 }
 
-// List is a list of gateways, the responding gateway first.
+// List is the response with the running gateways, the responding gateway first.
 type List struct {
 	Gateways []Instance `json:"gateways"`
 	// Incomplete is the reason why other gateways may be missing, or empty.

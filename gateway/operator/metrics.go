@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Instruments are the metrics of a limiter.
+// Instruments export the counters of a ratelimit.Limiter, and the duration of its exchanges with the store, as metrics.
 type Instruments struct {
 	meter    metric.Meter
 	duration metric.Float64Histogram
@@ -22,7 +22,8 @@ type Instruments struct {
 	registration metric.Registration
 }
 
-// NewInstruments creates the instruments. Its RecordDuration method is meant for the limiter's Deps.
+// NewInstruments returns Instruments that export nothing until Observe is called. Its RecordDuration method is meant for the limiter's
+// Deps.
 func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	n := &Instruments{meter: meter}
 	var errs []error

@@ -12,7 +12,8 @@ import (
 // naming matches the last element of the name of a parameter or member that contains a resource ID.
 var naming = regexp.MustCompile(`(^|\.|[a-z])([iI]ds?|registry|[vV]olumes)(\[\])?$`)
 
-// RequiredChanges describes the changes to the gateway that a change of the platform's API description requires, for maintainers.
+// RequiredChanges describes for maintainers which parts of the gateway must be edited because of a difference between two versions of the
+// platform's API description.
 func RequiredChanges(d schema.Difference, c schema.Change) string {
 	row, _ := operation.Lookup(d.Operation)
 	var needs []string

@@ -55,8 +55,8 @@ that the gateway does not know.`,
 // nearPercent is the percentage of a budget from which it counts as nearly used up.
 const nearPercent = 80
 
-// Drift describes a ledger that may differ from the platform: it is incomplete, or contains resources without an owner or holds
-// with an unknown outcome.
+// Drift describes a ledger that may differ from the platform, because it is incomplete, or contains resources without an owner or holds
+// with an unknown outcome. Unowned and Open are their numbers.
 type Drift struct {
 	Org      string `json:"org"`
 	Complete bool   `json:"complete"`
@@ -78,7 +78,8 @@ type Overview struct {
 	Drift     []Drift                    `json:"drift"`
 	// Off lists the parts that are disabled by the configuration.
 	Off []string `json:"off,omitempty"`
-	// Unknown lists the parts that could not be read, with the reason; see Knows.
+	// Unknown lists the parts that could not be read, each as a Part constant, optionally followed by an organisation, and the reason; see
+	// Knows.
 	Unknown []string `json:"unknown"`
 }
 

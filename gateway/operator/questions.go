@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// ExplainRequest describes a request whose outcome is to be predicted. It names the caller; no secret is needed, because only reads
-// are sent.
+// ExplainRequest describes a request whose outcome is to be predicted. It names the caller, who is not authenticated: operators can predict
+// requests of any caller, and a prediction sends only reads.
 type ExplainRequest struct {
 	// Method and Target belong to the request line. Target may include a query.
 	Method, Target string
@@ -96,7 +96,7 @@ func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Rep
 	return run.Run(ctx, in, caller)
 }
 
-// Estimate responds with the predicted outcome of a request.
+// Estimate responds to a caller's dry run with the predicted outcome of its request. It is the responder of filter.AnswerDryRun.
 func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

@@ -39,7 +39,7 @@ type Revisions struct {
 	File func() (*settings.Config, error)
 }
 
-// NewJournal returns the store of revisions. It does not dial.
+// NewJournal returns the log of the configurations that were in force, for [Revisions]. It does not dial.
 func NewJournal(client store.Client, prefix settings.Prefix) *store.CappedLog {
 	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "revisions:", MaxLines: maxRevisions, Retention: keptFor}
 }

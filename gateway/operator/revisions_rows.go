@@ -18,7 +18,7 @@ type ActiveConfig struct {
 	YAML string `json:"yaml"`
 }
 
-// AgainstFile selects a comparison with the file.
+// AgainstFile is the value of to in [Revisions.Diff] for a comparison with the configuration file on disk.
 const AgainstFile = "file"
 
 // Revision is a configuration that was in force. Gateway and Version identify the gateway that loaded it first.

@@ -24,8 +24,8 @@ import (
 type Search struct {
 	// Org returns an organisation with its keys, or nil if it is unknown.
 	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation, with or without its scopes. Costs returns the costs of resources, including deleted resources. Both return an
-	// [adminapi.BadRequestError] for an organisation without budgets.
+	// Show returns the ledger of an organisation, whose Scopes are not used. Costs returns the costs of resources, including deleted
+	// resources. Both return an [adminapi.BadRequestError] for an organisation without budgets.
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
 	// Decision returns the decision with the given ID. An unknown ID results in an [adminapi.RefusedError] with status 404.
@@ -56,12 +56,12 @@ type SearchResult struct {
 	rank int
 }
 
-// Kinds of matches. Equally good matches are listed in this order.
+// Kinds of matches. Equally good matches are listed in the order decision, resource, key, team, policy.
 const (
 	FoundResource = "resource"
 	FoundKey      = "key"
 	FoundTeam     = "team"
-	foundPolicy   = "policy"
+	FoundPolicy   = "policy"
 	FoundDecision = "decision"
 )
 
@@ -132,7 +132,7 @@ func (from Search) search(ctx context.Context, s adminapi.Principal, p searched)
 	for i := range parts {
 		out.Results, out.Unknown = append(out.Results, parts[i].Results...), append(out.Unknown, parts[i].Unknown...)
 	}
-	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, foundPolicy}
+	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, FoundPolicy}
 	slices.SortStableFunc(out.Results, func(a, b SearchResult) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
 			cmp.Compare(a.Org, b.Org), cmp.Compare(a.ID, b.ID))
@@ -156,7 +156,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		if !slices.ContainsFunc(t.Entries[:i], func(earlier adminapi.Entry) bool { return earlier.Policy == e.Policy }) {
-			add(SearchResult{Kind: foundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
+			add(SearchResult{Kind: FoundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
 		}
 	}
 	if o := from.Org(t.ID); o != nil {

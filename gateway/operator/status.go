@@ -34,8 +34,8 @@ type Report struct {
 	Restart []string `json:"restart,omitempty"`
 	// Refused lists the rejected files of organisations; the last valid configuration of each stays in force.
 	Refused []settings.RejectedFile `json:"refused,omitempty"`
-	// Policies lists the status of the organisations' policies, and Envoys the status of the Envoy groups. The caller of
-	// Report sets both.
+	// Policies lists the status of the organisations' policies, and Envoys the status of the Envoy groups. [GatewayStatus.Report] leaves both
+	// nil; the handler of the admin listener sets them.
 	Policies []PolicyStatus      `json:"policies,omitempty"`
 	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
 }
@@ -48,7 +48,7 @@ func (r *Report) Problem() string {
 	return "organisation files rejected: " + r.Refused[0].Fault
 }
 
-// SetServing records that the listeners are open, or that draining has begun.
+// SetServing(true) records that the listeners are open, and SetServing(false) that draining has begun.
 func (s *GatewayStatus) SetServing(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 }
 
 // SetLoaded records that a configuration is in force and clears an earlier fault. restart lists the settings that require a restart;
-// refused lists the organisation files that were rejected.
+// refused lists the rejected files of organisations, which keep their previous configuration.
 func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,14 @@ func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []strin
 	s.failed, s.fault = time.Time{}, ""
 }
 
-// SetFailed records that a configuration was rejected.
+// SetFailed records that a whole configuration was rejected; the previous one stays in force.
 func (s *GatewayStatus) SetFailed(at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.fault = at, err.Error()
 }
 
-// Report returns the current status.
+// Report returns a copy of the current status without Policies and Envoys.
 func (s *GatewayStatus) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()

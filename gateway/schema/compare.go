@@ -45,7 +45,7 @@ const (
 const (
 	InOperation = "operation"
 	InQuery     = "query"
-	inHeader    = "header"
+	InHeader    = "header"
 	InBody      = "body"
 	InResponse  = "response"
 	InStatus    = "status"

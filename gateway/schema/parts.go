@@ -30,7 +30,7 @@ func (o *outline) partsOf(op *outlined) parts {
 	all := make(parts)
 	for _, item := range slices.Concat(op.shared, list(op.node, "parameters")) {
 		p := o.follow(item)
-		if in := text(p, "in"); in == InQuery || in == inHeader {
+		if in := text(p, "in"); in == InQuery || in == InHeader {
 			at := part{in, text(p, "name")}
 			all.add(at, "")
 			if p["required"] == true {

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Prefix is the prefix of all keys in Redis. Installations that share a Redis use different prefixes. The zero Prefix means defaultPrefix.
+// Prefix is the prefix of all keys in Redis. Installations that share a Redis use different prefixes. The zero Prefix means DefaultPrefix.
 type Prefix string
 
-// defaultPrefix is the Prefix of an installation with a Redis of its own.
-const defaultPrefix Prefix = "tollgate:"
+// DefaultPrefix is the Prefix of an installation with a Redis of its own.
+const DefaultPrefix Prefix = "tollgate:"
 
 // Validate returns an error for a prefix that would distribute the keys of one organisation over several slots of a Redis Cluster, see
 // ratelimit.CheckID.
@@ -54,4 +54,4 @@ func (p Prefix) Tokens() string { return p.Join("keys:tokens:") }
 func (p Prefix) Sessions() string { return p.Join("keys:sessions:") }
 
 // Join returns the prefix for one kind of data.
-func (p Prefix) Join(sort string) string { return string(cmp.Or(p, defaultPrefix)) + sort }
+func (p Prefix) Join(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

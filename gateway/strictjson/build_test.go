@@ -10,7 +10,7 @@ import (
 // everyLimits are bounds that differ in every way.
 func everyLimits() []Limits {
 	return []Limits{
-		DefaultLimits(), RunLimits(), responseLimits(),
+		DefaultLimits(), RunLimits(), ResponseLimits(),
 		{Depth: 2, Values: 5, NumberChars: 4, Exponent: 9},
 	}
 }
@@ -68,7 +68,7 @@ func buildSeeds() []string {
 // not the answer.
 func TestKeptStringsKeepLittle(t *testing.T) {
 	list := `["` + strings.Repeat(strings.Repeat("y", 100)+`","`, 2000) + `"]`
-	b := builder{data: []byte(list), separate: true, lim: responseLimits()}
+	b := builder{data: []byte(list), separate: true, lim: ResponseLimits()}
 	v, ok := b.document()
 	if !ok || len(v.([]any)) != 2001 {
 		t.Fatalf("%v, %d items", ok, len(v.([]any)))

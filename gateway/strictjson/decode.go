@@ -33,9 +33,9 @@ func inPlace(data []byte) string {
 	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // the caller no longer modifies data
 }
 
-// DecodeLenient decodes a response of the platform, with responseLimits and with escaped control characters allowed. A
+// DecodeLenient decodes a response of the platform, with ResponseLimits and with escaped control characters allowed. A
 // retained string retains at most 1 KiB of other strings, because parts of responses are cached.
-func DecodeLenient(data []byte) (any, error) { return decode(data, responseLimits(), true, "") }
+func DecodeLenient(data []byte) (any, error) { return decode(data, ResponseLimits(), true, "") }
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	b := builder{data: data, text: text, separate: separate, lim: l.orDefault()}

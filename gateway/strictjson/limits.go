@@ -42,8 +42,8 @@ func RunLimits() Limits {
 	}
 }
 
-// responseLimits returns the limits of DecodeLenient, which are far above those for requests.
-func responseLimits() Limits {
+// ResponseLimits returns the limits of DecodeLenient, which are far above those for requests.
+func ResponseLimits() Limits {
 	return Limits{
 		Depth:         128,
 		Values:        4_000_000,

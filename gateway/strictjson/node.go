@@ -58,7 +58,7 @@ func DecodeNodes(data []byte) (any, error) {
 		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller no longer modifies data
 		nodes: make([]Node, 0, likelyValues(data)), tables: make([]table, 1, 1+len(data)/tableEvery),
 	}
-	s := scanner{data: data, lim: responseLimits(), outline: doc}
+	s := scanner{data: data, lim: ResponseLimits(), outline: doc}
 	if len(data) <= math.MaxInt32 && s.document() && !s.escaped && !doc.long {
 		return doc.value(0), nil
 	}

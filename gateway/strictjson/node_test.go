@@ -82,7 +82,7 @@ func TestDecodeListedLarge(t *testing.T) {
 // heldListed holds DecodeListed against DecodeLenient.
 func heldListed(t *testing.T, text string) {
 	t.Helper()
-	want, refused := decodeTokens([]byte(text), responseLimits())
+	want, refused := decodeTokens([]byte(text), ResponseLimits())
 	got, err := DecodeNodes([]byte(text))
 	if fmt.Sprint(err) != fmt.Sprint(refused) {
 		t.Fatalf("%.200q: %v; decoder says %v", text, err, refused)

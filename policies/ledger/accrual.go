@@ -24,7 +24,7 @@ const (
 // AccrualPeriod is a calendar period of accrued costs, or the total without a period.
 type AccrualPeriod string
 
-// Accrual periods.
+// Accrual periods. PeriodTotal is not a period: it covers all time.
 const (
 	PeriodDay     AccrualPeriod = "day"
 	PeriodWeek    AccrualPeriod = "week"
@@ -65,15 +65,15 @@ const (
 	AccrualConflict
 	// AccrualBelowZero means that the scope has accrued less than the adjustment would subtract; nothing was changed.
 	AccrualBelowZero
-	// AccrualClosed means that the ledger is incomplete; nothing was changed.
+	// AccrualClosed means that the ledger is incomplete, as the status Closed of a reservation does; nothing was changed.
 	AccrualClosed
 )
 
 // AccrualOutcome is the outcome of an [AccrualAdjustment] for its narrowest scope, in micro-dollars.
 type AccrualOutcome struct {
 	Status AccrualStatus
-	// Change is the amount added. Accrued is the accrued cost afterwards; for a repeated adjustment, the values after it was first
-	// applied.
+	// Change is the amount added to each period. Accrued is the accrued cost afterwards. For a repeated adjustment, both are the values of the
+	// first time.
 	Change Accrued
 	Accrued
 }

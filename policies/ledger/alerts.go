@@ -29,7 +29,8 @@ type Alert struct {
 	rank string // orders alerts with the same name; a later alert has a larger rank
 }
 
-// NoticeStore records, for all gateways, which alerts were sent and which resources are idle.
+// NoticeStore is a small map of names to values for each organisation, shared by all gateways. It records which alerts were sent, which
+// resources are idle or snoozed, and how far bills were compared.
 type NoticeStore interface {
 	// Noticed returns all recorded values by name.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
@@ -136,8 +137,8 @@ func (p *Plan) Reached(used, limit int64) int64 {
 
 // used returns the used amount of a ceiling: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
-	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers,
-		MaxVolumeGB: VolumeGB, maxSandboxes: Sandboxes}
+	dimension := [Ceilings]int{PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers,
+		CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes}
 	if Accrues(ceiling) {
 		return b.Accrued.list()[ceiling-PerDay]
 	}

@@ -17,8 +17,9 @@ const (
 	Cost
 	// Sandboxes is the number of sandboxes that have not ended.
 	Sandboxes
-	// Bounded is the part of Burn that belongs to resources with an expected end. It is excluded from forecasts, because Cost already
-	// contains the rest of that cost.
+	// Bounded is the part of Burn that belongs to resources with an expected end. It is excluded from forecasts, because Cost already contains
+	// the rest of that cost. For example, a new sandbox of at most 2 hours at 1 USD per hour has a Burn and a Bounded of 1 USD per hour and a
+	// Cost of 2 USD, which falls while it runs.
 	Bounded
 	// Dimensions is the number of dimensions.
 	Dimensions
@@ -30,8 +31,8 @@ type Amounts [Dimensions]int64
 const (
 	// MaxBurn is the highest rate that is counted: one million dollars per hour. It keeps every product in the store's scripts below 2^53.
 	MaxBurn = 1_000_000 * 1_000_000
-	// maxCost is the highest one-time cost that is counted: ten thousand dollars.
-	maxCost = 10_000 * 1_000_000
+	// MaxCost is the highest one-time cost that is counted: ten thousand dollars.
+	MaxCost = 10_000 * 1_000_000
 	// MaxCount is the highest value of every other dimension.
 	MaxCount = 1_000_000_000
 )
@@ -55,7 +56,7 @@ func (a Amounts) Excess(b Amounts) Amounts {
 }
 
 // PricedAs sets the cost dimensions of a (Burn, Bounded and Cost) to the cost dimensions of b, which describes another state of the same
-// resource.
+// resource. It is used if the price of the new state is unknown.
 func (a *Amounts) PricedAs(b Amounts) { a[Burn], a[Bounded], a[Cost] = b[Burn], b[Bounded], b[Cost] }
 
 // max returns the larger amount in each dimension.
@@ -81,7 +82,7 @@ func (a *Amounts) add(b Amounts, sign int64) {
 	}
 }
 
-// Clamped returns a with each amount limited to [MaxBurn], [maxCost] or [MaxCount].
+// Clamped returns a with each amount limited to [MaxBurn], [MaxCost] or [MaxCount].
 func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)
@@ -89,7 +90,7 @@ func (a Amounts) Clamped() Amounts {
 		case Burn, Bounded:
 			most = MaxBurn
 		case Cost:
-			most = maxCost
+			most = MaxCost
 		}
 		a[i] = min(max(0, a[i]), most)
 	}

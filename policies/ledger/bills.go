@@ -21,8 +21,8 @@ type Bill struct {
 }
 
 // Bills corrects counted costs to the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the owners'
-// accrued costs. Repeating a correction has no effect, because the roll-up already contains it; [Posting.Version] prevents two gateways
-// from posting the same difference. Bills is safe for concurrent use.
+// accrued costs. A correction is the bill minus the counted cost of the hour, so that repeating it adds nothing; [Posting.Version] prevents
+// two gateways from posting the same difference. Bills is safe for concurrent use.
 type Bills struct {
 	Store    Store
 	Platform Platform

@@ -28,7 +28,8 @@ type Budget struct {
 	Approvable bool `yaml:"approvable" doc:"allow operators to approve individual calls that the budget refuses; see docs/approvals.md"`
 }
 
-// Ceilings of a Budget, in the order of its fields.
+// Ceilings of a Budget: indexes of its limits, in the order of its fields, which Budget.Limits and CeilingName follow. Those from PerDay to
+// InTotal limit accrued costs.
 const (
 	PerHour = iota
 	PerDay  // followed by the ceilings of the other periods, in the order of periods
@@ -36,11 +37,11 @@ const (
 	PerMonth
 	PerQuarter
 	InTotal
-	MaxGPUs
-	MaxPods
-	MaxWorkers
-	MaxVolumeGB
-	maxSandboxes
+	CeilingGPUs
+	CeilingPods
+	CeilingWorkers
+	CeilingVolumeGB
+	CeilingSandboxes
 	Ceilings
 )
 
@@ -87,14 +88,14 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// defaultHorizon is the horizon of period budgets if the organisation configures none.
-const defaultHorizon = Horizon(time.Hour)
+// DefaultHorizon is the horizon of period budgets if the organisation configures none.
+const DefaultHorizon = Horizon(time.Hour)
 
-// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use defaultHorizon instead.
+// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
-// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. The zero value is
-// defaultHorizon.
+// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget: with 24 hours, a call fits
+// per_month only if it and everything that runs can run for another 24 hours within the limit. The zero value is DefaultHorizon, one hour.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -123,7 +124,7 @@ func (h Horizon) MarshalText() ([]byte, error) {
 }
 
 // Duration returns the horizon as a duration. It must not be called for UntilPeriodEnd.
-func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, defaultHorizon)) }
+func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
 
 // ms returns the horizon in milliseconds, at a time within a period that ends at end.
 func (h Horizon) ms(now, end int64) int64 {
@@ -131,7 +132,7 @@ func (h Horizon) ms(now, end int64) int64 {
 		return max(0, end-now)
 	}
 	if h == UntilPeriodEnd {
-		h = defaultHorizon
+		h = DefaultHorizon
 	}
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }

@@ -37,10 +37,10 @@ type Gateway interface {
 	Peers() []string
 	// Dead reports whether another gateway is known to be dead, and for how long it has been silent.
 	Dead(ctx context.Context, incarnation string) (silent time.Duration, dead bool)
-	// Claim assigns a resource to the call of a hold, and reports whether the resource belongs to that call. If several resources look
-	// alike, each is assigned to one call only.
+	// Claim assigns a resource to the call of a hold, unless another call has created it or may have created it, and reports whether it
+	// belongs to the call of the hold now.
 	Claim(ctx context.Context, org string, f *PlatformResource, h *Hold) (bool, error)
-	// Forget removes the intents of holds whose create calls have created nothing.
+	// Forget removes the intents of holds whose create calls have created nothing, so that a repeat of such a call is made as a new one.
 	Forget(ctx context.Context, org string, holds ...string) error
 	// RecordedOwners returns the owners of resources found in records outside the ledger, such as the audit log.
 	RecordedOwners(ctx context.Context, org string, ids []string) map[string]Ownership
@@ -82,14 +82,15 @@ type Deps struct {
 	History *History
 	// BillDelay is [Bills.Delay].
 	BillDelay time.Duration
-	// Interval is the time between regular passes. It is also the longest idle time that one pass can confirm, and the maximum age of the
-	// snapshot of a large, changed ledger. PollInterval is the time between two checks of the ledger heads.
+	// Interval is the time between regular passes. It also limits two other times: the idle time that one pass can confirm
+	// ([IdleResource].Observed), and the age of the snapshot of a large, changed ledger ([Snapshots]). PollInterval is the time between two
+	// checks of the ledger heads.
 	Interval, PollInterval time.Duration
 	// CallTimeout is the longest duration of a call: an older hold belongs to a gateway that has ended. Unresolved is the additional time
 	// during which a pass searches for the result of a call with an unknown outcome.
 	CallTimeout, Unresolved time.Duration
-	// PeerTimeout limits the wait of a rebuild for the offers of peers. A gateway knows its peers after it has been connected to the store
-	// for that time.
+	// PeerTimeout limits the wait of a rebuild for the offers of peers. A gateway that has been connected to the store for less than that time
+	// does not know yet which peers it has.
 	PeerTimeout time.Duration
 }
 

@@ -83,8 +83,8 @@ func (h *History) stored(ctx context.Context, org string, version int64, u Unit,
 	return rows, err
 }
 
-// Shared reads the ledger of an organisation for a report. Concurrent callers share one read, which may have begun before the call; the
-// lists are the caller's own.
+// Shared reads the whole ledger of an organisation for a report. Concurrent callers share one read, which may have begun before the call;
+// the lists are the caller's own.
 func (l *Ledger) Shared(ctx context.Context, org string) (State, error) {
 	v, err, _ := l.flight.Do(org, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)

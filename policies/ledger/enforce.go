@@ -19,7 +19,7 @@ type OverBudgetAction struct {
 	Notice time.Duration `yaml:"notice" doc:"time between the notice and the first stop; 0 means 15m"`
 }
 
-// Order is the order of stopping resources.
+// Order is the order of stopping resources: "newest" or "most_expensive" first. The zero Order stops nothing.
 type Order string
 
 // Orders of stopping resources.
@@ -28,7 +28,7 @@ const (
 	mostExpensive Order = "most_expensive"
 )
 
-// Values returns the orders.
+// Values returns the permitted orders, for the schema of the configuration.
 func (Order) Values() []string { return []string{string(newest), string(mostExpensive)} }
 
 // defaultNotice is the notice period if the organisation configures none.
@@ -50,8 +50,8 @@ type Excess struct {
 	Used, Limit int64
 }
 
-// Cause is the reason for stopping pods: an exceeded budget or an idle pod. Idle resources of other kinds are only reported. If both Excess
-// and Idle are nil, the pod's deadline has passed.
+// Cause is the reason for stopping pods, or for a notice about an idle resource: an exceeded budget (Excess) or an idle resource (Idle).
+// Idle resources of other kinds are only reported. If both Excess and Idle are nil, the pod's deadline has passed.
 type Cause struct {
 	Org    string
 	Excess *Excess
@@ -80,7 +80,7 @@ type due struct {
 // stopping pods does not reduce.
 func (d *due) enough() bool {
 	x := d.Excess
-	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && d.sum[GPUs] <= x.Limit)
+	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == CeilingGPUs && d.sum[GPUs] <= x.Limit)
 }
 
 // enforce acts on exceeded budgets and idle resources.
@@ -258,7 +258,7 @@ func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 		passed  bool
 	}{
 		{PerHour, sum[Burn], sum[Burn] > limits[PerHour]},
-		{MaxGPUs, sum[GPUs], sum[GPUs] > limits[MaxGPUs]},
+		{CeilingGPUs, sum[GPUs], sum[GPUs] > limits[CeilingGPUs]},
 	} {
 		if limit := limits[c.ceiling]; limit > 0 && c.passed {
 			return &Excess{Scope: b.Scope, Ceiling: c.ceiling, Used: c.used, Limit: limit}

@@ -101,7 +101,7 @@ func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.
 	return min(most, sorted[(99*len(sorted)+99)/100-1])
 }
 
-// maxCost returns the maximum one-time cost of a hold's call, in micro-dollars.
+// MaxCost returns the maximum one-time cost of a hold's call, in micro-dollars.
 func (h *Hold) MaxCost() int64 { return max(h.Amounts[Cost], h.Metadata.MaxCost) }
 
 // Unreserved returns the cost, in micro-dollars, that the scope's runs in progress may incur beyond their reservations.

@@ -121,7 +121,7 @@ func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) 
 // drawStep is the interval, in milliseconds, between reductions of the remaining cost of a sandbox.
 const drawStep = hour / 12
 
-// LowerRemaining lowers the remaining cost by the cost accrued so far.
+// LowerRemaining lowers the remaining cost of a sandbox, Amounts[Cost], by the cost accrued so far.
 func (f *PlatformResource) LowerRemaining() {
 	f.Amounts[Cost] = max(0, f.Amounts[Cost]-forecast(f.Amounts[Bounded], f.Age/drawStep*drawStep))
 }
@@ -129,8 +129,8 @@ func (f *PlatformResource) LowerRemaining() {
 // maxSkew is the largest plausible difference between the clocks of the platform and the store.
 const maxSkew = 5 * time.Minute
 
-// StartTime returns when the cost of a new resource began by the platform's clock. It returns the zero time if that cannot be the
-// result of the call.
+// StartTime returns platform, the time at which the cost of a resource began by the platform's clock. It returns the zero time if the
+// resource began too long before call, the time of the call, to be its result.
 func StartTime(platform, call time.Time) time.Time {
 	if call.Sub(platform) > maxSkew {
 		return time.Time{}
@@ -147,8 +147,8 @@ func (f *PlatformResource) about() Metadata {
 	return a
 }
 
-// CreatedBy reports whether a resource can be the result of a create with an unknown outcome. Either its label names the call or, for
-// kinds without labels, it matches the request and is no older than the call.
+// CreatedBy reports whether a resource can be the result of a create with an unknown outcome. Either its label names the call or, for kinds
+// without labels, it matches the request and is no older than the call. age is the time since the call began.
 func (f *PlatformResource) CreatedBy(call, kind string, about Metadata, age time.Duration) bool {
 	if operation.SupportsLabels(f.Kind) {
 		return kind == string(f.Kind) && f.Call == call

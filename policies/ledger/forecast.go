@@ -23,7 +23,8 @@ const (
 // micro-dollars per hour, past the costs of the whole days before today in chronological order, and left the number of days remaining,
 // including the rest of today.
 //
-// Each day is expected to cost the average of its weekday. The deviation of the current rate from that average is expected to decay.
+// Each day is expected to cost the average of its weekday. The deviation of the current rate from that average is expected to decay: 80 %
+// of it remain a day later.
 func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	now := float64(burn) * 24
 	p := profileOf(past, now)

@@ -29,8 +29,8 @@ type Item struct {
 	Terms
 }
 
-// Terms are the prices of an item in micro-dollars per hour. In a Series they are the latest known prices, and in a Rollup the prices at
-// its time. They are zero if unknown, if not requested, and for one-time costs.
+// Terms are the prices of an item in micro-dollars per hour: the agreed one, and the list price if it differs. In a Series they are the
+// latest known prices, and in a Rollup the prices at its time. They are zero if unknown, if not requested, and for one-time costs.
 type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
 	// List is the list price; 0 if it equals Rate.
@@ -85,8 +85,9 @@ type Change struct {
 	At   time.Time
 }
 
-// Series is an item that is accruing cost: its rate in micro-dollars per hour and the remainder of its cost in micro-dollar
-// milliseconds per hour. Costs before At, in Unix milliseconds, have been rolled up.
+// Series is an item that is accruing cost: its rate in micro-dollars per hour and Carry, the part of its cost that is smaller than a
+// micro-dollar, in micro-dollar milliseconds per hour, so that rounding loses nothing. Costs before At, in Unix milliseconds, have been
+// rolled up.
 type Series struct {
 	Item  Item  `json:"item"`
 	Rate  int64 `json:"rate"`
@@ -166,7 +167,9 @@ type Posting struct {
 // RollupStore stores roll-ups. It is the same database as the [Store] whose changes it counts, so that both are lost together.
 // Implementations are safe for concurrent use.
 type RollupStore interface {
+	// RollupProgress returns how far the costs have been rolled up.
 	RollupProgress(ctx context.Context, org string) (RollupProgress, error)
+	// RollupInput returns the input of the next posting.
 	RollupInput(ctx context.Context, org string) (RollupInput, error)
 	// Post applies a posting, and reports whether it was applied. It is atomic and safe to repeat.
 	Post(ctx context.Context, org string, p *Posting) (bool, error)

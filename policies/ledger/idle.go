@@ -136,7 +136,8 @@ type IdleResource struct {
 	Name   string    `json:"name,omitempty"`
 	Reason Reason    `json:"reason"`
 	Since  time.Time `json:"since"` // first pass that found the resource without work
-	// Observed is the idle time since then that passes have confirmed; see [Idle.compare].
+	// Observed is the idle time since then that passes have confirmed. For a running resource, each pass adds the time since the previous
+	// pass, at most Deps.Interval, so that an outage of the gateway does not make it idle.
 	Observed time.Duration `json:"observed"`
 	Burn     int64         `json:"burn"` // micro-dollars per hour
 	// SnoozedUntil is the end of the snooze, and StopAt the time of the planned stop; zero if not applicable.

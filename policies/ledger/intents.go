@@ -27,7 +27,8 @@ type IntentUpdate struct {
 	Text string
 }
 
-// Claim assigns a resource to an intent, unless another intent has created the resource or may have created it.
+// Claim assigns a resource to an intent, unless another intent has created the resource or may have created it. Created and Lookalike are
+// field names in the organisation's intents hash (see [IntentUpdate]), Intent is the ID of the intent, and Owner the caller's key.
 type Claim struct {
 	Org, Created, Lookalike, Intent, Owner string
 	// Named is set if the resource has a name that identifies it.

@@ -36,8 +36,8 @@ const (
 // and syncs them within a second, so that only the latest changes are lost with the process. If the file cannot be written, Run
 // replaces it with the whole memory as soon as the disk permits.
 //
-// Each line of the file is a JSON object; see [line]. Unreadable lines are skipped. Gateways can share a directory: each gateway locks its
-// own file, and a starting gateway takes over all files that are not locked.
+// Each line of the file is a JSON object. Unreadable lines are skipped. Gateways can share a directory: each gateway locks its own file,
+// and a starting gateway takes over all files that are not locked.
 //
 // A nil Journal stores nothing. A Journal is safe for concurrent use.
 type Journal struct {

@@ -28,7 +28,8 @@ type Ledger struct {
 	flight   singleflight.Group
 }
 
-// Ceiling is one limit of a budget with its usage, including the call. Amounts in money are in micro-dollars; see [IsMoney].
+// Ceiling is one limit of a budget with its usage as seen by one call, including the call. [CeilingUsage] is the usage without a call, for
+// reports. Amounts in money are in micro-dollars; see [IsMoney].
 type Ceiling struct {
 	Scope Scope
 	// Index identifies the ceiling among the ceilings of the scope.
@@ -70,11 +71,13 @@ var errAlreadySettled = errors.New("ledger: the hold was settled before it was r
 
 var errLostAgain = fmt.Errorf("%w: the ledger was lost again during its rebuild", ErrUnavailable)
 
-// ErrRepeated means that another intent has the fingerprint of the reservation.
+// ErrRepeated means that another intent has the fingerprint of the reservation. Package idempotency then determines whether the call is a
+// repeat.
 var ErrRepeated = errors.New("ledger: another request has the same fingerprint")
 
-// Reserve reserves the cost of a call under a plan. A call about a resource of another owner is charged to that owner's budgets.
-// Reserve returns ErrUnavailable if the store does not respond, or if the ledger is incomplete and cannot be rebuilt.
+// Reserve reserves the cost of a call under a plan. A call about a resource of another owner is charged to that owner's budgets: if the
+// store reports OtherOwner, Reserve repeats the reservation with that owner. Reserve returns ErrUnavailable if the store does not respond,
+// or if the ledger is incomplete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
 	if err := l.moved.ensure(ctx, org, p.Moves, l.Loop); err != nil && !r.Free {
 		return Quote{}, fmt.Errorf("%w: cannot move the costs of a renamed team: %w", ErrUnavailable, err)

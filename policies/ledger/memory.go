@@ -204,7 +204,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 // levels returns the usage of a scope's ceilings with the additional amounts.
 func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
 	var out [Ceilings]Level
-	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, maxSandboxes: Sandboxes} {
+	for i, d := range map[int]int{PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers, CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes} {
 		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
 	}
 	all := a.committed

@@ -19,7 +19,7 @@ func (m *Memory) Adjust(_ context.Context, org string, list ...*Adjustment) ([]A
 func (l *ledger) adjust(a *Adjustment, now int64) AdjustResult {
 	r := l.resources[a.Resource]
 	version := a.Version
-	if version == liveSandbox && r != nil && r.Amounts[Sandboxes] > 0 {
+	if version == LiveSandbox && r != nil && r.Amounts[Sandboxes] > 0 {
 		version = r.Version
 	}
 	switch {

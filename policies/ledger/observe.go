@@ -16,16 +16,16 @@ type observed struct {
 	rates map[string]int64
 }
 
-// Observe records the state of a sandbox in a response of the platform: its end, or its rate, which is known once the sandbox runs. The
-// reconciler would find the same facts later. Observe ignores resources that are missing from the ledger or have ended there. It logs a
-// rate above ceiling, the rate that the create reserved; a ceiling of 0 disables the log message.
+// Observe records the state of a sandbox, and of no other resource, in a response of the platform: its end, or its rate, which is known
+// once the sandbox runs. The reconciler would find the same facts later. Observe ignores resources that are missing from the ledger or have
+// ended there. It logs a rate above ceiling, the rate that the create reserved; a ceiling of 0 disables the log message.
 func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, ceiling int64) error {
 	key, rate := org+"/"+f.ID, f.Amounts[Bounded]
 	if l.observed.has(key, rate) {
 		return nil
 	}
 	made, err := Adjust(ctx, l.Store, org, &Adjustment{
-		Kind: string(operation.KindSandbox), Resource: f.ID, Version: liveSandbox, Amounts: f.Amounts, From: f.from(),
+		Kind: string(operation.KindSandbox), Resource: f.ID, Version: LiveSandbox, Amounts: f.Amounts, From: f.from(),
 	})
 	if made && ceiling > 0 && rate > ceiling {
 		l.Logger.WarnContext(ctx, "sandbox rate exceeds catalog.sandbox_rate", "org", org, "resource", f.ID,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Outlook is the current and expected spending of a scope.
+// Outlook is the current spending of a scope, and a forecast of it.
 type Outlook struct {
 	Scope Scope
 	// Burn is the current cost in micro-dollars per hour. Today and ThisMonth are the accrued costs in micro-dollars.
@@ -20,7 +20,7 @@ type Outlook struct {
 	Days int
 }
 
-// CeilingUsage is the usage of one ceiling of a scope; see [AmountText] for units.
+// CeilingUsage is the usage of one ceiling of a scope, for reports; see [AmountText] for units.
 type CeilingUsage struct {
 	// Index identifies the ceiling among the ceilings of the scope.
 	Index int

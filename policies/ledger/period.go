@@ -155,7 +155,7 @@ func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 // LegacyDimensions is the number of [Dimensions] known to earlier versions. Stores keep the other amounts at the end of a record.
 const LegacyDimensions = Sandboxes
 
-// DecodeAmounts decodes amounts in the store's format: the first six starting at index at, and the others from a separate list, which
+// DecodeAmounts decodes amounts in the format of stores: the first six starting at index at, and the others from a separate list, which
 // records of earlier versions lack.
 func DecodeAmounts(n []int64, at int, others []int64) (a Amounts) {
 	copy(a[:LegacyDimensions], n[at:])

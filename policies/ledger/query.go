@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Dimension is a field for grouping and filtering costs.
+// Dimension is a field for grouping and filtering costs in a [Query]: one of the constants, or a label.
 type Dimension string
 
 // Dimensions of costs.

@@ -12,9 +12,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Reconciler updates ledgers to match the platform. It settles holds with unknown outcomes, records resources created outside the
-// gateway as owned by the organisation, and removes resources that no longer exist. Two reconcilers can work on the same ledger:
-// entries that have changed since they were read are not adjusted.
+// Reconciler updates ledgers to match the platform. It settles holds with unknown outcomes, records resources created outside the gateway,
+// and removes resources that no longer exist.
+//
+// A resource that is not in the ledger and not the result of a hold gets the first of these owners that is known: the owner that a gateway
+// remembers of a lost ledger, or, in a rebuild, that the audit log has ([Gateway].RecordedOwners); the owner named by the labels of the
+// resource ([LabelledOwner]); the owner that it had before it was removed from the ledger; the organisation. [Reconciler.Assign] changes
+// the owner later.
+//
+// Two reconcilers can work on the same ledger: entries that have changed since they were read are not adjusted.
 type Reconciler struct {
 	*Deps
 
@@ -26,7 +32,9 @@ type Reconciler struct {
 	sending sync.Map // names of notices being delivered, prefixed with their organisation
 }
 
-// Report is the result of a pass.
+// Report is what one pass of the Reconciler found and changed. A resource is Adopted if it is new to the ledger, and also Unmanaged if the
+// ledger had been complete without it, so that it was created outside the gateway. It is Missing if the platform's list omits it although
+// it may still exist, and Unowned if it belongs to no caller.
 type Report struct {
 	// Resources is the number of resources at the platform.
 	Resources int
@@ -65,8 +73,8 @@ type Report struct {
 	NextDeadline time.Duration
 }
 
-// EndedHold is a hold whose outcome the reconciler has found: whether its call was executed, and the ID of the resource that the call
-// created or changed, or "".
+// EndedHold is a hold whose outcome the reconciler has found. Executed is set if its call was executed, and Created is the ID of the
+// resource that the call created or changed, or "".
 type EndedHold struct {
 	Hold
 

@@ -14,8 +14,8 @@ const (
 	LostAll LostPart = "all"
 	// LostChanges means that the store reverted to an older state.
 	LostChanges LostPart = "changes"
-	// LostServer means that another server replaced the store's server, and that a gateway that may have written to the old server did not
-	// reconnect.
+	// LostServer means that another server replaced the store's server, and that it may lack changes: a gateway that may have written to the
+	// old server did not reconnect.
 	LostServer LostPart = "server"
 	// The remaining values name single keys.
 	LostAccounts  LostPart = "accounts"

@@ -115,7 +115,7 @@ func (f *fleet) reserve(g *gateway, hold string) ledger.Status {
 	f.t.Helper()
 	out, err := g.Reserve(f.t.Context(), org, &ledger.Reservation{
 		Hold: hold, Kind: "pod", Owner: owner, After: onePod, Metadata: ledger.Metadata{Name: hold, Decision: hold},
-		Limits: [][ledger.Ceilings]int64{{}, {ledger.MaxGPUs: 3}, {}},
+		Limits: [][ledger.Ceilings]int64{{}, {ledger.CeilingGPUs: 3}, {}},
 	})
 	if err != nil {
 		f.t.Fatalf("Reserve(%s): %v", hold, err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Loop reconciles all organisations that have budgets. The leading gateway makes the regular passes. A gateway that has opened a hold
-// makes additional passes, at growing intervals, until the hold is settled.
+// Loop calls [Reconciler.Pass] for all organisations that have budgets. The leading gateway makes the regular passes. A gateway that has
+// opened a hold makes additional passes, at growing intervals, until the hold is settled.
 type Loop struct {
 	*Reconciler
 
@@ -30,7 +30,7 @@ const maxKicks = 1024
 // kicks are the organisations waiting for a pass.
 type kicks chan string
 
-// Kick requests an early pass over an organisation. It does not block.
+// Kick requests an early pass over an organisation by this gateway. It does not block.
 func (k kicks) Kick(org string) {
 	select {
 	case k <- org:

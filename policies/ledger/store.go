@@ -17,7 +17,7 @@ const (
 	KindOrg  ScopeKind = "org"
 )
 
-// Scope identifies an owner of budgets. ID is "" for the organisation.
+// Scope identifies a holder of budgets: a key, a team or the organisation. ID is "" for the organisation.
 type Scope struct {
 	Kind ScopeKind
 	ID   string
@@ -66,7 +66,7 @@ type Holder struct {
 // String encodes h; see HolderOf.
 func (h Holder) String() string { return h.Incarnation + " " + h.Gateway }
 
-// HolderOf decodes a holder from the store's format.
+// HolderOf decodes a holder from the format of stores.
 func HolderOf(text string) Holder {
 	incarnation, gateway, _ := strings.Cut(text, " ")
 	return Holder{incarnation, gateway}
@@ -84,7 +84,7 @@ type Metadata struct {
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
 	Labels     Labels `json:"labels,omitempty"`
-	// maxCost is the maximum one-time cost of the call, in micro-dollars, if less is reserved.
+	// MaxCost is the maximum one-time cost of the call, in micro-dollars, if less is reserved.
 	MaxCost int64 `json:"most,omitempty"`
 	// StopAt and EndAt are the times when the gateway stops and terminates the pod, in Unix seconds; 0 means never. For a sandbox, EndAt
 	// is the latest time of its end by the platform.
@@ -94,7 +94,7 @@ type Metadata struct {
 
 // Reservation requests room in budgets for one call.
 type Reservation struct {
-	// Hold identifies the call. A repeat with the same Hold is the same reservation.
+	// Hold is the ID of the hold and identifies the call. A repeat with the same Hold is the same reservation.
 	Hold string
 	// Kind is the kind of the resource. Resource is its ID, or "" for a create.
 	Kind, Resource string
@@ -207,10 +207,10 @@ type Settlement struct {
 	Intent *IntentUpdate
 }
 
-// Adjustment changes the ledger to match the platform.
+// Adjustment changes the record of one resource to match the platform. It is unrelated to AccrualAdjustment.
 type Adjustment struct {
 	Kind, Resource string
-	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [liveSandbox]. Nothing is
+	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [LiveSandbox]. Nothing is
 	// changed if the record has changed since then or if a call about the resource is in progress.
 	Version int64
 	Amounts Amounts
@@ -219,13 +219,13 @@ type Adjustment struct {
 	From time.Time
 	// Metadata describes a resource that is added or, if not empty, one that gets an owner.
 	Metadata Metadata
-	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an owner belongs to the owner it had when an
-	// adjustment removed it, or else to the organisation.
+	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an owner belongs to the owner that it had when an
+	// adjustment removed it within OwnerRetention, or else to the organisation; see [Reconciler].
 	Owner *Owner
 }
 
-// liveSandbox is a value of Adjustment.Version that matches every version of a sandbox that has not ended.
-const liveSandbox = -1
+// LiveSandbox is a value of Adjustment.Version that matches every version of a sandbox that has not ended.
+const LiveSandbox = -1
 
 // AdjustResult is the outcome of an adjustment.
 type AdjustResult uint8
@@ -289,7 +289,7 @@ type State struct {
 	// Complete is false while the ledger must be rebuilt. Lost is the part of the ledger that was lost since it was complete.
 	Complete bool
 	Lost     LostPart
-	// Repairs changes with each repair of the sums.
+	// Repairs changes with each repair of the sums. It is the Version of the next [Repair].
 	Repairs   int64
 	Balances  []Balance
 	Resources []Record

@@ -33,7 +33,7 @@ type RowKey struct {
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
-	// Agent is the program as a product token with its major version, or noAgent or OtherAgent.
+	// Agent is the program as a product token with its major version, or NoAgent or OtherAgent.
 	Agent string `json:"agent"`
 }
 
@@ -74,8 +74,8 @@ type Writer interface {
 
 // Agents for programs without a usable name.
 const (
-	// noAgent is the program name of a call without a User-Agent.
-	noAgent = "none"
+	// NoAgent is the program name of a call without a User-Agent.
+	NoAgent = "none"
 	// OtherAgent is the program name of programs beyond MaxAgents and of programs with an invalid name.
 	OtherAgent = "other"
 )
@@ -94,7 +94,7 @@ const (
 // "python-requests/2.31.0 extra" becomes "python-requests/2".
 func Agent(header string) string {
 	if strings.TrimSpace(header) == "" {
-		return noAgent
+		return NoAgent
 	}
 	product, _, _ := strings.Cut(strings.TrimSpace(header), " ")
 	name, version, _ := strings.Cut(product, "/")

@@ -58,10 +58,10 @@ type Param struct {
 	index []int
 }
 
-// paramsOf returns a Param for each field of a struct with the tag query, which contains the name, optionally followed by
+// ParamsOf returns a Param for each field of a struct with the tag query, which contains the name, optionally followed by
 // ",required". The tag doc is the description; default, min and max correspond to the fields of [Param]; oneof lists the allowed
 // values, separated by commas.
-func paramsOf(t reflect.Type) []Param {
+func ParamsOf(t reflect.Type) []Param {
 	var out []Param
 	for _, f := range reflect.VisibleFields(t) {
 		tag, ok := f.Tag.Lookup("query")

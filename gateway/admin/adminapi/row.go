@@ -94,12 +94,12 @@ type Writer func(w io.Writer) error
 // NoParams is the parameter type of endpoints without parameters.
 type NoParams struct{}
 
-// HandlerFor returns a Handler that calls ask. The exported fields of P are the parameters; see [paramsOf] for their tags. It
+// HandlerFor returns a Handler that calls ask. The exported fields of P are the parameters; see [ParamsOf] for their tags. It
 // panics if P is not such a struct.
 func HandlerFor[P, A any](ask func(ctx context.Context, s Principal, p P) (A, error)) Handler {
 	in := reflect.TypeFor[P]()
 	return Handler{
-		params: paramsOf(in), in: in, out: reflect.TypeFor[A](),
+		params: ParamsOf(in), in: in, out: reflect.TypeFor[A](),
 		call: func(ctx context.Context, s Principal, in reflect.Value) (any, error) {
 			p, _ := reflect.TypeAssert[P](in) // read has created it
 			a, err := ask(ctx, s, p)

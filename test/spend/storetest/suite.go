@@ -166,10 +166,10 @@ func testCeilings(h *harness) {
 		{ledger.Budget{PerMonth: 10}, ledger.Amounts{ledger.Burn: usd}, ledger.PerMonth},
 		{ledger.Budget{PerQuarter: 10}, ledger.Amounts{ledger.Burn: usd}, ledger.PerQuarter},
 		{ledger.Budget{Total: 10}, ledger.Amounts{ledger.Burn: usd}, ledger.InTotal},
-		{ledger.Budget{GPUs: 2}, ledger.Amounts{ledger.GPUs: 3}, ledger.MaxGPUs},
-		{ledger.Budget{Pods: 2}, ledger.Amounts{ledger.Pods: 3}, ledger.MaxPods},
-		{ledger.Budget{Workers: 2}, ledger.Amounts{ledger.Workers: 3}, ledger.MaxWorkers},
-		{ledger.Budget{VolumeGB: 2}, ledger.Amounts{ledger.VolumeGB: 3}, ledger.MaxVolumeGB},
+		{ledger.Budget{GPUs: 2}, ledger.Amounts{ledger.GPUs: 3}, ledger.CeilingGPUs},
+		{ledger.Budget{Pods: 2}, ledger.Amounts{ledger.Pods: 3}, ledger.CeilingPods},
+		{ledger.Budget{Workers: 2}, ledger.Amounts{ledger.Workers: 3}, ledger.CeilingWorkers},
+		{ledger.Budget{VolumeGB: 2}, ledger.Amounts{ledger.VolumeGB: 3}, ledger.CeilingVolumeGB},
 	} {
 		for scope, p := range []*ledger.Plan{
 			{Keys: map[string]ledger.Budget{"ann": tt.budget}},
