@@ -18,7 +18,7 @@ import (
 // a refused call uses none of them. Every authenticated request counts, whatever its outcome.
 //
 // RateLimit runs in the Headers part, and again in the Call part for the v2 calls that a legacy request is translated to. Each of these
-// calls is counted like a request. For the first one only the classes are counted, because it represents the request itself.
+// calls is counted like a request, except for the first: key, team and organisation have already counted the request itself, so that only
 // the classes count the first call. [RecheckRateLimit] runs after the policies.
 //
 // While the store is down, the failure policies apply, but calls that reduce costs are never refused: stops, deletes, cancellations, and
