@@ -3,9 +3,9 @@ package filter
 import (
 	"cmp"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
+
+	"github.com/dunglas/httpsfv"
 
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -81,20 +81,21 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 	if c == nil {
 		return
 	}
-	text := strconv.AppendQuote(make([]byte, 0, 96), c.Name()) // RFC 9651: a String of printable ASCII, and its parameters
-	for i, n := range [...]int64{c.Limit, c.Remaining()} {
-		text = append(text, [...]string{";limit=", ";left="}[i]...)
-		if !ledger.IsMoney(c.Index) {
-			text = strconv.AppendInt(text, n, 10)
-			continue
-		}
-		usd := math.RoundToEven(float64(n)/1e3) / 1e3 // a Decimal has at most three decimals, and at least one
-		if text = strconv.AppendFloat(text, usd, 'f', -1, 64); usd == math.Trunc(usd) {
-			text = append(text, ".0"...)
+	item := httpsfv.NewItem(c.Name())
+	for _, p := range []struct {
+		name string
+		n    int64
+	}{{"limit", c.Limit}, {"left", c.Remaining()}} {
+		if ledger.IsMoney(c.Index) {
+			item.Params.Add(p.name, float64(p.n)/1e6)
+		} else {
+			item.Params.Add(p.name, p.n)
 		}
 	}
 	if c.Threshold > 0 {
-		text = strconv.AppendInt(append(text, ";reached="...), c.Threshold, 10)
+		item.Params.Add("reached", c.Threshold)
 	}
-	h.Set(HeaderBudget, string(text))
+	if text, err := httpsfv.Marshal(item); err == nil { // cannot fail: an ASCII name and two numbers
+		h.Set(HeaderBudget, text)
+	}
 }
