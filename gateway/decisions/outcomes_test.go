@@ -67,7 +67,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"org=acme&bucket=5m&team=ops": "counted by hour", "org=acme&bucket=5m&since=7d": "at most 24h", "org=acme&since=1h&until=2026-11-01": "before until", "org=initech": "initech", "": "org: is required",
+		"org=acme&bucket=5m&team=ops": "counted by the hour", "org=acme&bucket=5m&since=7d": "at most 24h", "org=acme&since=1h&until=2026-11-01": "before until", "org=initech": "initech", "": "org: is required",
 	} {
 		if status, text := ask(t, d, "GET /admin/decisions/outcomes", query); status < 400 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want %q", query, status, text, want)
