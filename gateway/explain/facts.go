@@ -78,6 +78,10 @@ type BudgetCheck struct {
 	Reserved string `json:"reserved"`
 	Needs    string `json:"needs"`
 	After    string `json:"after"`
+	// Hours is the time for which Needs counts the cost of a running resource in a period budget. ByEnd is the cost from now to the end of the
+	// period. Both are empty for other budgets and for calls whose whole cost is known.
+	Hours float64 `json:"hours,omitempty"`
+	ByEnd string  `json:"byEnd,omitempty"`
 	// Exceeded reports whether the call needs more than was left.
 	Exceeded bool `json:"exceeded,omitempty"`
 	// RenewsAt is the end of the budget's current period, or nil for a budget without a
@@ -117,6 +121,12 @@ func budgetChecks(ex *filter.Exchange) (out []BudgetCheck) {
 		}
 		if !c.RenewsAt.IsZero() {
 			out[i].RenewsAt = &c.RenewsAt
+		}
+		if d := c.Horizon; d > 0 && c.Needs > 0 && ex.Cost.Reservation.After[ledger.Cost] == 0 {
+			out[i].Hours = d.Hours()
+			if left := c.RenewsAt.Sub(ex.Event.Start); left > d {
+				out[i].ByEnd = text(int64(float64(c.Needs) * left.Hours() / d.Hours()))
+			}
 		}
 	}
 	return out

@@ -260,7 +260,7 @@ func (v *visit) keyForm(teams, roles []string) form {
 		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "No limit of its own"})
 	}
 	for _, b := range []string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total"} {
-		fields = append(fields, field{Name: "budget." + b, Label: sentence(words(b)) + ", USD", Type: "number",
+		fields = append(fields, field{Name: "budget." + b, Label: upper(words(b)) + ", USD", Type: "number",
 			Placeholder: "No limit of its own"})
 	}
 	f := v.post("keys/create", "", "Create key", fields...)

@@ -91,7 +91,7 @@ func (v *visit) bucketName(bucket string) string {
 func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
 	c := chart.Chart{ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
-		Empty: "No cost in this period."}
+		Now: v.now(), Empty: "No cost in this period."}
 	c.Buckets = bucketsOf(costs, bucket)
 	if bucket == "hour" {
 		c.Zone = v.zone()

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// dryRun holds a hypothetical request and the result of its evaluation, if any.
+// dryRun holds a hypothetical request and the result of its evaluation in the form of a request's page, if any.
 type dryRun struct {
 	Asked  operator.ExplainBody
-	Report *explain.Report
+	Report *requestData
 	// Keys are the IDs of keys to choose from.
 	Keys []string
 }
@@ -59,14 +59,6 @@ func (d dryRun) Result() status {
 	return statusOf(d.Report.Verdict)
 }
 
-// View returns the result in the form of a request's page, or nil before the evaluation.
-func (d dryRun) View() *requestData {
-	if d.Report == nil {
-		return nil
-	}
-	return &requestData{Report: *d.Report, Sent: d.Asked.Body}
-}
-
 // asked returns the hypothetical request from the parameters of a page or form.
 func (v *visit) asked() operator.ExplainBody {
 	method := cmp.Or(v.r.FormValue("method"), http.MethodPost)
@@ -101,7 +93,9 @@ func (c *Console) explain(v *visit) {
 	if err != nil {
 		status, fault = adminapi.StatusOf(err)
 	} else {
-		d.Report = &report
+		view := v.described(&report)
+		view.Sent, d.Report = d.Asked.Body, &view
 	}
+	v.readBadges()
 	v.render(status, "dryrun", frame{Title: "Dry run", Page: "dryrun", Fault: fault, Data: d})
 }

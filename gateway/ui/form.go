@@ -67,6 +67,7 @@ func oldSecret(overlap string) string {
 // confirm shows the confirmation of a form.
 func (v *visit) confirm(c *confirmation, page string) {
 	c.Action = v.r.URL.Path
+	v.readBadges()
 	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Page: page, Data: c})
 }
 

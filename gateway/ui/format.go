@@ -92,12 +92,6 @@ func upper(text string) string {
 	return strings.ToUpper(string(letters[:1])) + string(letters[1:])
 }
 
-// sentence returns a text with a capital letter at the beginning.
-func sentence(text string) string {
-	letters := []rune(text)
-	return strings.ToUpper(string(letters[:min(1, len(letters))])) + string(letters[min(1, len(letters)):])
-}
-
 // plural formats a number with a noun, such as 1 request or 2 requests.
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -210,7 +210,7 @@ func TestCostsBecomeSeries(t *testing.T) {
 		costs.Rows = append(costs.Rows, money.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
 	}
 	costs.Rows[0].USD, costs.Rows[9].Team = "5.5", ""
-	v := &visit{period: period{From: day, To: day.AddDate(0, 0, 3)}, Console: &Console{}}
+	v := &visit{period: period{From: day, To: day.AddDate(0, 0, 3)}, Console: &Console{now: time.Now}}
 	c := costChart(v, "x", costs, "team")
 	if len(c.Buckets) != 3 || len(c.Series) != chart.MaxSeries || c.Series[0].Name != "a" || c.Series[0].Values[0] != 5.5 || c.Series[7].Name != "3 others" || c.Series[7].Sum() != 3 {
 		t.Errorf("series %+v", c.Series)

@@ -90,7 +90,7 @@ func (c *Console) show(v *visit, p *page) {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
 		v.toLogin()
 	case status != 0 && data == nil:
-		v.render(status, "fault", frame{Title: http.StatusText(status), Page: p.entry(), Fault: fault})
+		v.render(status, "fault", frame{Title: faultTitle(status), Page: p.entry(), Fault: fault})
 	default:
 		v.render(cmp.Or(status, http.StatusOK), p.name, frame{Title: p.title, Page: p.entry(), Fault: fault, Data: data})
 	}

@@ -196,7 +196,7 @@ func appliesCell(entries []operator.PolicyEntry) (c cell) {
 		if len(entries) > 1 {
 			line = entries[i].Mode + ": " + line
 		}
-		c.Lines = append(c.Lines, sentence(line))
+		c.Lines = append(c.Lines, upper(line))
 	}
 	return c
 }

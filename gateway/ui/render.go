@@ -57,7 +57,7 @@ func functions(base string) template.FuncMap {
 			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is
 			return cmp.Or(moment(at), text)
 		},
-		"sentence": sentence,
+		"sentence": upper,
 		"both":     func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }
@@ -137,5 +137,8 @@ func (v *visit) render(status int, name string, f frame) {
 
 // fail writes an error page with the given reason.
 func (v *visit) fail(status int, reason string) {
-	v.render(status, "fault", frame{Title: http.StatusText(status), Fault: reason})
+	v.render(status, "fault", frame{Title: faultTitle(status), Fault: reason})
 }
+
+// faultTitle returns the title of an error page.
+func faultTitle(status int) string { return upper(strings.ToLower(http.StatusText(status))) }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -18,8 +19,9 @@ import (
 type requestData struct {
 	explain.Report
 
-	// Pending is the approval request of a denied request, or nil.
+	// Pending is the approval request of a denied request, or nil. Expired reports that there is no such approval request anymore.
 	Pending *approval.Record
+	Expired bool
 	// Sent is the body of a dry run.
 	Sent string
 }
@@ -29,14 +31,20 @@ func loadRequest(v *visit) (any, int, string) {
 	if !x.OK() {
 		return nil, x.Status, x.Fault
 	}
-	d := requestData{Report: x.Is}
+	return v.described(&x.Is), 0, ""
+}
+
+// described returns the data of a report's page, with the approval request.
+func (v *visit) described(x *explain.Report) requestData {
+	d := requestData{Report: *x}
 	if d.Approval != "" {
 		list := ask[approval.List](v, approvalList, url.Values{"org": {d.Caller.Org}})
-		if i := slices.IndexFunc(list.Is.Approvals, func(r approval.Record) bool { return r.ID == d.Approval }); i >= 0 {
+		i := slices.IndexFunc(list.Is.Approvals, func(r approval.Record) bool { return r.ID == d.Approval })
+		if d.Expired = list.OK() && i < 0; i >= 0 {
 			d.Pending = &list.Is.Approvals[i]
 		}
 	}
-	return d, 0, ""
+	return d
 }
 
 // Head returns the header: the operation with its outcome, and links to run the request as a dry run and to test a policy on it.
@@ -139,7 +147,7 @@ func (d requestData) Related(f *frame) (out []link) {
 		out = append(out, link{Title: "Requests about " + s.Resource, Path: f.Link("requests", "resource", s.Resource)})
 	}
 	if d.Approval != "" && f.Can(approvalList) {
-		out = append(out, link{Title: "Approval request " + d.Approval, Path: f.Link("approvals") + "#" + d.Approval})
+		out = append(out, link{Title: "Approval request", Path: f.Link("approvals") + "#" + d.Approval})
 	}
 	return out
 }
@@ -239,7 +247,7 @@ func (s callSection) Budgets(f *frame) table {
 			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(title(b.Scope), words(b.Budget)) }},
 			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
 			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
-			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
+			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return checkedCost(f, b) }},
 			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell {
 				return textCell(ofBudget(b, b.After),
 					"of "+ofBudget(b, b.Limit))
@@ -273,12 +281,12 @@ func (d requestData) Why() string {
 func (d requestData) Approved(f *frame) string {
 	r := d.Pending
 	switch {
-	case d.Approval == "":
+	case r == nil && !d.Expired:
 		return ""
 	case r == nil:
 		return "The approval request has expired. The caller can send the request again to request approval."
 	case r.State == approval.Pending:
-		return "Or approve the request before " + moment(f.When(r.Until).At) + "."
+		return "Or approve the request before " + moment(f.When(r.Until).At) + " (in " + lastingFully(r.Until.Sub(f.now())) + ")."
 	case r.Answer == nil:
 		return ""
 	case r.State == approval.Granted:
@@ -298,7 +306,7 @@ func (d requestData) Changes() (out []string) {
 			if p.Field != "" {
 				line = "Change " + strings.ReplaceAll(strings.TrimPrefix(p.Field, "/"), "/", ".") + ": " + line
 			}
-			if line = sentence(line); p.Verdict == "denies" && !slices.Contains(out, line) {
+			if line = upper(line); p.Verdict == "denies" && !slices.Contains(out, line) {
 				out, listed = append(out, line), append(listed, p.Policy+": "+p.Message)
 			}
 		}
@@ -308,7 +316,7 @@ func (d requestData) Changes() (out []string) {
 			line = d.Why()
 		}
 		if !slices.ContainsFunc(append(listed, explain.OrApprove), func(s string) bool { return strings.HasPrefix(line, s) }) {
-			out = append(out, sentence(ruleOf(line)))
+			out = append(out, upper(ruleOf(line)))
 		}
 	}
 	return out
@@ -317,6 +325,20 @@ func (d requestData) Changes() (out []string) {
 // before returns the used and reserved amount of a budget before the call.
 func before(b *explain.BudgetCheck) string {
 	return fmt.Sprint(decimal(b.Used) + decimal(b.Reserved))
+}
+
+// checkedCost shows the amount that a call is checked with. A period budget counts the cost of a limited time only, so that the cost until the
+// end of the period is shown below.
+func checkedCost(f *frame, b *explain.BudgetCheck) cell {
+	c := textCell("+" + ofBudget(b, b.Needs))
+	if b.Hours == 0 {
+		return c
+	}
+	c.Sub = "for " + lastingFully(time.Duration(b.Hours*float64(time.Hour)).Round(time.Minute))
+	if b.ByEnd != "" {
+		c.Sub += ", about +" + amount(b.ByEnd) + " until " + f.When(b.RenewsAt).At.Format("2 Jan")
+	}
+	return c
 }
 
 // countBudget reports whether a budget limits a number instead of a cost.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
@@ -24,6 +25,19 @@ func TestDryRunOfALongRequest(t *testing.T) {
 		if tt.post != (b.Post == f.path+"dry-run") || tt.post != (b.Path == "") || len(b.Path) > maxAddress || tt.post && len(b.Hidden) != 5 {
 			t.Errorf("%d letters: to %q by an address of %d bytes, or %q with %d fields", tt.length, b.Path[:min(20, len(b.Path))], len(b.Path), b.Post, len(b.Hidden))
 		}
+	}
+}
+
+// An approval request that could not be read is not called expired.
+func TestApprovedUnknown(t *testing.T) {
+	t.Parallel()
+	f := &frame{visit: hostileVisit("requests/x")}
+	d := requestData{Report: explain.Report{Approval: "ap-1"}}
+	if text := d.Approved(f); text != "" {
+		t.Errorf("unknown: %q", text)
+	}
+	if d.Expired = true; !strings.Contains(d.Approved(f), "has expired") {
+		t.Errorf("expired: %q", d.Approved(f))
 	}
 }
 

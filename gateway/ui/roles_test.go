@@ -123,8 +123,8 @@ func TestEveryCallerByEveryRoute(t *testing.T) {
 		if status, header, _ := c.visitor(t).post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}}); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/login" {
 			t.Errorf("the form %s without a session: %d to %q", form, status, header.Get("Location"))
 		}
-		if status, _, _ := member.get(c.URL + "/tollgate/ui/" + form); status != http.StatusMethodNotAllowed {
-			t.Errorf("GET of the form %s: %d, want 405", form, status)
+		if status, _, _ := member.get(c.URL + "/tollgate/ui/" + form); status != http.StatusNotFound {
+			t.Errorf("GET of the form %s: %d, want 404", form, status)
 		}
 	}
 }

@@ -67,6 +67,21 @@ func TestTheChartFollowsTheFilters(t *testing.T) {
 	}
 }
 
+// An address without a page leads home. A slash too many is removed.
+func TestNoPage(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "vera")
+	if status, _, page := p.get(c.URL + "/ui/nothing/at/all"); status != http.StatusNotFound || !strings.Contains(page, "Page not found") || !strings.Contains(page, `aria-label="Pages"`) {
+		t.Errorf("an address without a page: %d %s", status, page)
+	}
+	for path, want := range map[string]string{"/ui/keys/?sort=id": "/ui/keys?sort=id", "/ui/keys/ann/": "/ui/keys/ann"} {
+		if status, header, _ := p.get(c.URL + path); status != http.StatusMovedPermanently || header.Get("Location") != want {
+			t.Errorf("%s: %d to %q, want %q", path, status, header.Get("Location"), want)
+		}
+	}
+}
+
 // The page of a policy has its parameters, its effect by team and an example. Policies that an organisation does not have are not found.
 func TestPolicyPage(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,9 +109,21 @@ func (c *Console) serveCommon() {
 	c.mux.HandleFunc("POST "+c.path+logoutPath, c.logout)
 	c.mux.HandleFunc("GET "+c.path+issuerPath, c.toIssuer)
 	c.mux.HandleFunc("GET "+c.path+callbackPath, c.fromIssuer)
+	c.mux.HandleFunc("GET "+c.path, c.visited((*visit).noPage))
 	for _, p := range c.pages {
 		c.mux.Handle("GET "+c.path+p.below(), wire.Compress(c.visited(func(v *visit) { c.show(v, p) })))
 	}
+}
+
+// noPage responds to a request for an address without a page. It redirects if the address only has a slash too many.
+func (v *visit) noPage() {
+	at, slash := strings.CutSuffix(strings.TrimPrefix(v.r.URL.Path, v.path), "/")
+	if slash && slices.ContainsFunc(v.pages, func(p *page) bool { return at != "" && p.serves(at) }) {
+		http.Redirect(v.w, v.r, address(strings.TrimSuffix(v.r.URL.EscapedPath(), "/"), v.r.URL.Query(), nil), http.StatusMovedPermanently)
+		return
+	}
+	v.readBadges()
+	v.render(http.StatusNotFound, "fault", frame{Title: "Page not found", Fault: "This address has no page: it may be misspelt, or the page has moved"})
 }
 
 // Before returns a handler that serves the console and passes requests for other paths to next.

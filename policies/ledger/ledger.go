@@ -38,6 +38,8 @@ type Ceiling struct {
 	Level
 	// RenewsAt is the end of the budget's period; zero for a budget without a period.
 	RenewsAt time.Time
+	// Horizon is the time for which a budget for an accrued cost counts running resources; zero for other ceilings.
+	Horizon time.Duration
 	// Threshold is the highest threshold of the organisation reached with the call, in percent; 0 if none.
 	Threshold int64
 }
@@ -199,6 +201,11 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
 		if Accrues(index) {
 			c.RenewsAt = out.Ends[index-PerDay]
+			end := forever
+			if !c.RenewsAt.IsZero() {
+				end = c.RenewsAt.UnixMilli()
+			}
+			c.Horizon = time.Duration(p.Horizon.ms(out.Now.UnixMilli(), end)) * time.Millisecond
 			c.Threshold = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected cost
 			return c
 		}

@@ -12,6 +12,7 @@ import (
 // compare determines the kind of a call.
 func (p *player) compare(e *event, now outcome) {
 	add := func(k Kind, who []string, x Example) { p.report.add(k, who, x, p.opts.Examples) }
+	now.deny = e.denies(now.deny)
 	missing := slices.Concat(now.missing, openTexts(now.open, policies.ModeEnforce))
 	was := e.old
 	switch {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
@@ -20,6 +21,7 @@ const maxEvent = 32 << 20
 type event struct {
 	id, org, at string
 	old         verdict
+	lifted      []lifted
 	recorded    *policyinput.Recorded
 	team, key   string
 	operation   string
@@ -35,6 +37,19 @@ func (v *verdict) refused() bool { return v.failed != "" || len(v.deny) > 0 }
 
 // reason is a violation.
 type reason struct{ policy, message, pointer string }
+
+// lifted is a violation despite which the call was allowed: by an approval, or by an exception for this violation.
+type lifted struct {
+	reason
+	approved bool
+}
+
+// denies returns the violations among list that the call's approval and exceptions do not cover. An approval covers all violations of a policy.
+func (e *event) denies(list []reason) []reason {
+	return slices.DeleteFunc(list, func(r reason) bool {
+		return slices.ContainsFunc(e.lifted, func(l lifted) bool { return l.reason == r || l.approved && l.policy == r.policy })
+	})
+}
 
 // errOther is wrapped by errors about events that are not decisions of a gateway.
 var errOther = errors.New("not a decision made by a gateway")
@@ -159,21 +174,23 @@ func (e *event) verdict(m map[string]any) error {
 	if !ok {
 		return fmt.Errorf("%w: result is missing", errOther)
 	}
-	for _, l := range []struct {
-		name string
-		into *[]reason
-	}{{"deny", &e.old.deny}, {"warn", &e.old.warn}, {"shadow", &e.old.shadow}} {
-		items, _ := result[l.name].([]any)
-		if len(items) == 0 && result[l.name] != nil {
-			return fmt.Errorf("recorded %s must be a list", l.name)
+	for name, take := range map[string]func(r reason, exception string){
+		"deny":     func(r reason, _ string) { e.old.deny = append(e.old.deny, r) },
+		"warn":     func(r reason, _ string) { e.old.warn = append(e.old.warn, r) },
+		"shadow":   func(r reason, _ string) { e.old.shadow = append(e.old.shadow, r) },
+		"excepted": func(r reason, by string) { e.lifted = append(e.lifted, lifted{r, strings.HasPrefix(by, "ap-")}) },
+	} {
+		items, _ := result[name].([]any)
+		if len(items) == 0 && result[name] != nil {
+			return fmt.Errorf("recorded %s must be a list", name)
 		}
 		for _, item := range items {
 			v, _ := item.(map[string]any)
-			r := reason{}
-			r.policy, _ = v["policy"].(string)
-			r.message, _ = v["message"].(string)
-			r.pointer, _ = v["pointer"].(string)
-			*l.into = append(*l.into, r)
+			text := func(member string) string {
+				s, _ := v[member].(string)
+				return s
+			}
+			take(reason{text("policy"), text("message"), text("pointer")}, text("exception"))
 		}
 	}
 	return nil

@@ -187,6 +187,35 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A call that passed with an approval is not denied by a draft that only repeats the denial. An exception covers the recorded violation only.
+func TestApprovedCalls(t *testing.T) {
+	log := bytes.ReplaceAll(logOf(t, engine(t, acme(most(2))), nil, pods(t)...), []byte(`"deny":[{`), []byte(`"excepted":[{"exception":"ap-1",`))
+	for _, tt := range []struct {
+		name string
+		log  []byte
+		new  []policies.Entry
+		want map[replay.Kind]int
+	}{
+		{"approved", log, []policies.Entry{most(2)}, map[replay.Kind]int{replay.Same: 5}},
+		{"approved, another message", log, []policies.Entry{most(3)}, map[replay.Kind]int{replay.Same: 5}},
+		{"approved, another policy", log, []policies.Entry{most(2), ceiling(3)}, map[replay.Kind]int{replay.Same: 4, replay.NewlyDenied: 1}},
+		{"excepted", bytes.ReplaceAll(log, []byte("ap-1"), []byte("x1")), []policies.Entry{most(2)}, map[replay.Kind]int{replay.Same: 5}},
+		{"excepted, another message", bytes.ReplaceAll(log, []byte("ap-1"), []byte("x1")), []policies.Entry{most(3)}, map[replay.Kind]int{
+			replay.Same: 3, replay.NewlyDenied: 2,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := replay.Run(t.Context(), bytes.NewReader(tt.log), engine(t, acme(tt.new...)), replay.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, counts(r)); diff != "" {
+				t.Errorf("kinds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestReport: the findings of one kind.
 func TestReport(t *testing.T) {
 	log := logOf(t, engine(t, acme(most(8))), nil, pods(t)...)

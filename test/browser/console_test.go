@@ -126,7 +126,7 @@ var consolePages = [][2]string{
 	{"/ui/audit", "Audit log"},
 	{"/ui/configuration", "Configuration"},
 	{"/ui/gateways", "Gateways and Envoys"},
-	{"/ui/requests/none", "Not Found"},
+	{"/ui/requests/none", "Not found"},
 }
 
 // Nobody is kept from the console by how it is written: the checker finds nothing above minor on any page, in light and in dark, and no page

@@ -38,6 +38,9 @@ type Chart struct {
 	Per string
 	// Zone is the time zone of labels. A nil Zone means UTC.
 	Zone *time.Location
+	// Now is the end of the recorded values. The bucket that contains it is incomplete and has no change. A zero Now means that all buckets are
+	// complete.
+	Now time.Time
 	// Buckets are in chronological order and have about equal lengths.
 	Buckets []Bucket
 	Series  []Series

@@ -67,6 +67,17 @@ func TestChartsAreGolden(t *testing.T) {
 	world.Golden(t, update, "testdata/charts.golden", got.String())
 }
 
+// The bucket that contains the current time is not compared with a complete one.
+func TestNoChangeSoFar(t *testing.T) {
+	t.Parallel()
+	c := chart.Chart{ID: "x", Title: "Cost", Unit: chart.USD, Total: true, Buckets: days(3), Series: []chart.Series{{Name: "a", Values: []float64{1, 2, 1}}}}
+	c.Now = c.Buckets[2].Start.Add(time.Hour)
+	html := string(c.HTML())
+	if !strings.Contains(html, ", so far</time>") || !strings.Contains(html, "&#43;100%") || strings.Contains(html, "-50%") {
+		t.Errorf("want a change of the second day only: %s", html)
+	}
+}
+
 // elements returns how many elements of a name a chart has. It fails for markup that is not well-formed, and for inline style and script.
 func elements(t *testing.T, html template.HTML, name string) (n int) {
 	t.Helper()

@@ -289,6 +289,11 @@ func (c *Chart) axisLabel(b Bucket, day bool) string {
 	return start.Format("15:04")
 }
 
+// partial reports whether bucket i is incomplete.
+func (c *Chart) partial(i int) bool {
+	return c.Buckets[i].Start.Before(c.Now) && c.Now.Before(c.Buckets[i].Start.Add(c.Buckets[i].Length))
+}
+
 // Label returns the date of a bucket, with its time and zone if the bucket is shorter than a day.
 func (c *Chart) Label(b Bucket) string {
 	zone := c.Zone
@@ -306,13 +311,13 @@ func (c *Chart) Label(b Bucket) string {
 }
 
 // compared returns the value to compare the total of bucket i with: the total of the previous period or, without one, of bucket i-1. It is
-// NaN if that total is missing.
+// NaN if that total is missing or bucket i is incomplete.
 func (c *Chart) compared(i int) float64 {
+	if c.partial(i) || c.Previous == nil && i == 0 {
+		return math.NaN()
+	}
 	if c.Previous != nil {
 		return at(c.Previous, i)
-	}
-	if i == 0 {
-		return math.NaN()
 	}
 	before, known := c.sum(i - 1)
 	if !known {
@@ -340,6 +345,9 @@ func (c *Chart) table() (t table) {
 	}
 	for i, b := range c.Buckets {
 		row := tableRow{Label: c.Label(b), Stamp: b.Start.UTC().Format(time.RFC3339), Href: b.Href}
+		if c.partial(i) {
+			row.Label += ", so far"
+		}
 		for _, s := range c.Series {
 			row.Cells = append(row.Cells, c.Unit.Format(at(s.Values, i)))
 		}

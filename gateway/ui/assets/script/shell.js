@@ -1,5 +1,5 @@
 // Small comforts of the shell: "/" focuses the search, buttons copy texts, themes and the sidebar change without loading the page, a toast
-// can be closed. The pages do all their work without this script.
+// can be closed, the heads of tables stay in view. The pages do all their work without this script.
 "use strict";
 
 (() => {
@@ -11,7 +11,11 @@
       search.focus();
       search.select();
     }
-    if (e.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+    if (e.key !== "Escape") return;
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+      menu.open = false;
+    }
   });
   document.addEventListener("click", (e) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(e.target)) menu.open = false;
@@ -27,6 +31,12 @@
       setTimeout(() => { label.textContent = "Copy"; }, 2000);
     });
   }
+
+  // A table that fits needs no scrolling box, so that its head can stay in view.
+  const fit = new ResizeObserver((changes) => {
+    for (const { target } of changes) target.classList.toggle("fits", target.scrollWidth <= target.clientWidth);
+  });
+  for (const box of document.querySelectorAll(".data > .scroll")) fit.observe(box);
 
   const toast = document.querySelector(".toast");
   if (toast) {
