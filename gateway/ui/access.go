@@ -280,6 +280,12 @@ func changeList(v *visit, p *audit.Page) listing {
 		field{Name: "resource", Label: "Resource ID or name"},
 		field{Name: "reads", Label: "Show", Type: "select", Options: []option{{"", "Changes", false}, {"true", "Reads by operators", false}}},
 	)
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		l.Filters.Fields[0].suggest(c.Key, c.Who)
+		l.Filters.Fields[1].suggest(c.Operation)
+		l.Filters.Fields[2].suggest(c.Resource, c.Name)
+	}
 	l.About.Text = "Who changed what, and with which result, newest first. Each gateway keeps its own audit log: this is the log of the gateway that serves this page."
 	if p.Incomplete != "" {
 		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})

@@ -111,7 +111,7 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 
 // idleItems returns the idle resources that are not snoozed.
 func idleItems(v *visit, list []money.IdleResource) (out []item) {
-	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.Kept != nil })
+	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.SnoozedUntil != nil })
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]

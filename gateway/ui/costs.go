@@ -120,7 +120,10 @@ func costExplorer(v *visit) (any, int, string) {
 		}
 	}
 	for i := range d.Compared.Is.Rows {
-		d.Filters.Fields[3].suggest(d.Compared.Is.Rows[i].GPU)
+		r := &d.Compared.Is.Rows[i]
+		d.Filters.Fields[3].suggest(r.GPU)
+		d.Filters.Fields[4].suggest(r.Resource)
+		d.Filters.Fields[5].suggest(pairList(r.Labels)...)
 	}
 	d.Chips = v.chips(d.Filters)
 	if !d.Costs.OK() {

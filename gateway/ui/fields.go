@@ -40,10 +40,15 @@ type field struct {
 	ID string
 }
 
-// suggest adds a value to the suggestions, unless it is empty or among them.
-func (f *field) suggest(value string) {
-	if value != "" && !slices.Contains(f.Suggest, value) {
-		f.Suggest = append(f.Suggest, value)
+// maxSuggested is the maximum number of suggested values of a field.
+const maxSuggested = 100
+
+// suggest adds values to the suggestions, except for empty ones and those among them.
+func (f *field) suggest(values ...string) {
+	for _, value := range values {
+		if value != "" && len(f.Suggest) < maxSuggested && !slices.Contains(f.Suggest, value) {
+			f.Suggest = append(f.Suggest, value)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ func hostileTeam() map[string]any {
 	own := []selfservice.Request{{Record: requests[0], MayGrant: true}, {Record: requests[1], MayDeny: true}}
 	f := myFacts{me: of[selfservice.Me](), resources: of[ownResources](), denied: of[decisions.List]()}
 	f.requests.Is.Approvals = own
-	f.resources.Is.Resources[0].Idle.Kept = nil
+	f.resources.Is.Resources[0].Idle.SnoozedUntil = nil
 	request := filled[selfservice.Decision]().(selfservice.Decision)
 	form, _, _ := myNewKey(v)
 	return map[string]any{

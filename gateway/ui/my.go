@@ -137,7 +137,7 @@ func myTiles(v *visit, f *myFacts) []tile {
 	for i := range f.resources.Is.Resources {
 		r := &f.resources.Is.Resources[i]
 		rate += decimal(r.Takes.PerHour)
-		if r.Idle != nil && r.Idle.Kept == nil {
+		if r.Idle != nil && r.Idle.SnoozedUntil == nil {
 			idle++
 			waste += decimal(r.Idle.PerMonth)
 		}
@@ -185,7 +185,7 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 	}
 	for i := range f.resources.Is.Resources {
 		r := &f.resources.Is.Resources[i]
-		if r.Idle == nil || r.Idle.Kept != nil {
+		if r.Idle == nil || r.Idle.SnoozedUntil != nil {
 			continue
 		}
 		a.Items = append(a.Items, item{

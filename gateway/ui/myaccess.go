@@ -50,7 +50,7 @@ func (v *visit) Approved(r *selfservice.Request) string {
 
 func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
 	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
-	x.Detail = withoutAdvice(x.Detail)
+	x.Detail = readable(withoutAdvice(x.Detail))
 	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass),
 		func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
 	for i := range x.Calls {

@@ -80,10 +80,10 @@ func outcome(action string, form url.Values, answer any) string {
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/snooze", "resources/snooze":
-		if kept, err := as[money.Snoozed](answer); err == nil && kept.Until != nil {
-			return id + " is left alone until " + moment(kept.Until) + "."
+		if snoozed, err := as[money.Snoozed](answer); err == nil && snoozed.Until != nil {
+			return id + " is snoozed until " + moment(snoozed.Until) + "."
 		}
-		return id + " is left alone."
+		return "The snooze of " + id + " has ended."
 	case "spend/adopt":
 		if adopted, err := as[money.Adopted](answer); err == nil {
 			return fmt.Sprintf("%s belongs to %s. Before, it belonged to %s.", id, adopted.Owner, adopted.Was)

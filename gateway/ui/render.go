@@ -57,7 +57,7 @@ func functions(base string) template.FuncMap {
 			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is
 			return cmp.Or(moment(at), text)
 		},
-		"sentence": sentence,
+		"sentence": sentence, "readable": readable,
 		"both":     func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }
