@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 )
 
 // form changes something or filters the page: template "form".
@@ -36,8 +37,8 @@ type field struct {
 	Max, Rows int
 	// Suggest lists suggested values.
 	Suggest []string
-	// ID is the id attribute of the input. Forms set it.
-	ID string
+	// ID is the id attribute of the input, and Problem the reason why its value was rejected, or "". Forms set them.
+	ID, Problem string
 }
 
 // maxSuggested is the maximum number of suggested values of a field.
@@ -92,7 +93,7 @@ func (v *visit) post(action, id, submit string, fields ...field) form {
 	for _, x := range fields {
 		x.ID = fieldID(action, id, x.Name)
 		if f.Open {
-			x.Value = v.typed.Get(x.Name)
+			x.Value, x.Problem = v.typed.Get(x.Name), problemAt(v.failure, x.Name)
 			for i := range x.Options {
 				x.Options[i].Chosen = slices.Contains(v.typed[x.Name], x.Options[i].Value)
 			}
@@ -100,6 +101,17 @@ func (v *visit) post(action, id, submit string, fields ...field) form {
 		f.Fields = append(f.Fields, x)
 	}
 	return f
+}
+
+// problemAt returns the part of an error that begins with the path of a field, or "".
+func problemAt(failure, name string) string {
+	path := strings.Replace(name, "limit.", "limits.", 1) + ": "
+	for text := range strings.SplitSeq(failure, "; ") {
+		if problem, ok := strings.CutPrefix(text, path); ok {
+			return sentence(problem)
+		}
+	}
+	return ""
 }
 
 // fieldID returns the id attribute of an input. It is unique across the forms of a page.

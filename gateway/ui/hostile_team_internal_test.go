@@ -25,7 +25,7 @@ func hostileTeam() map[string]any {
 	form, _, _ := myNewKey(v)
 	return map[string]any{
 		"my": newMy(v, &f), "myspend": hostileMySpend(), "myresources": listing{Table: ownResourceTable(v, f.resources.Is.Resources)},
-		"myrequests": ownRequests(v, &f.denied.Is), "myrequest": newOwnRequest(v, &request), "myapprovals": newApprovalPage(v, own),
+		"myrequests": ownRequests(v, &f.denied.Is), "myrequest": newOwnRequest(v, &request), "myapprovals": newApprovalPage(v, own, &f.me.Is),
 		"mykeys": teamKeyList(v, filled[[]teamKey]().([]teamKey)), "newkey": form,
 	}
 }

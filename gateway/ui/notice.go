@@ -80,10 +80,14 @@ func outcome(action string, form url.Values, answer any) string {
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/snooze", "resources/snooze":
-		if snoozed, err := as[money.Snoozed](answer); err == nil && snoozed.Until != nil {
+		switch snoozed, err := as[money.Snoozed](answer); {
+		case err != nil:
+			return id + " is snoozed."
+		case snoozed.Until == nil:
+			return "The snooze of " + id + " has ended."
+		default:
 			return id + " is snoozed until " + moment(snoozed.Until) + "."
 		}
-		return "The snooze of " + id + " has ended."
 	case "spend/adopt":
 		if adopted, err := as[money.Adopted](answer); err == nil {
 			return fmt.Sprintf("%s belongs to %s. Before, it belonged to %s.", id, adopted.Owner, adopted.Was)

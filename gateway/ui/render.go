@@ -58,7 +58,7 @@ func functions(base string) template.FuncMap {
 			return cmp.Or(moment(at), text)
 		},
 		"sentence": sentence, "readable": readable,
-		"both":     func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
+		"both": func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }
 

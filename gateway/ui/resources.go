@@ -314,7 +314,7 @@ func loadIdle(v *visit) (any, int, string) {
 		n++
 	}
 	d.Tiles = []tile{{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")},
-		{Label: "If it stays idle", Value: usdOf(waste), Unit: "per month"},
+		{Label: "If they stay idle", Value: usdOf(waste), Unit: "per month"},
 		{Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"}}
 	d.Table = idleTable(v, d.List.Is.Resources)
 	return d, d.List.Status, d.List.Fault

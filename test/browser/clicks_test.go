@@ -69,7 +69,7 @@ func TestClicksFromTheOverview(t *testing.T) {
 			t.Helper()
 			j.press(t, find("nav a", "Idle"))
 			j.press(t, find("tbody tr", "sleeper")+`?.querySelector('form[action="/ui/spend/snooze"] button')`)
-			shows(t, j.tab, "is left alone until")
+			shows(t, j.tab, "is snoozed until")
 		}},
 		{"which script still calls v1", 1, func(t *testing.T, j *journey) {
 			t.Helper()

@@ -265,7 +265,7 @@ func (c *town) stopTheSweep(t *testing.T, b *tab) {
 	const row = `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("sleeper"))`
 	b.until(t, row+`?.textContent.includes(", stops ")`)
 	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/snooze"] button').click()`)
-	shows(t, b, "is left alone until")
+	shows(t, b, "is snoozed until")
 	b.until(t, row+`?.textContent.includes("Snoozed")`)
 	for range 8 {
 		c.pass(t, time.Minute)
