@@ -121,9 +121,7 @@ func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) 
 	return out, err
 }
 
-// previous returns the costs of the period before q. If the ledger no longer retains its last hours, the costs are for whole days. If q is at
-// most two days long and ends with the current hour, the last hour of the period counts in proportion to the elapsed part of the current one:
-// negative rows subtract the rest.
+// previous returns the costs of the period before q. If the ledger no longer retains its last hours, the costs are for whole days.
 func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	earlier := before(q, m.deps.Now())
 	costs, err := m.Costs(ctx, org, earlier)
@@ -131,24 +129,7 @@ func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Cos
 		earlier.To = q.From
 		return m.Costs(ctx, org, earlier)
 	}
-	hour := ledger.Hourly.Start(m.deps.Now())
-	if err != nil || q.To.Sub(q.From) > 2*ledger.Daily.Length() || hour.Add(time.Hour).After(q.To) {
-		return costs, err
-	}
-	last := *earlier
-	last.From = last.To.Add(-time.Hour)
-	rest, err := m.Costs(ctx, org, &last)
-	if err != nil {
-		return nil, err
-	}
-	ahead, total := 1-m.deps.Now().Sub(hour).Hours(), micro(costs.Total)
-	for _, c := range rest.Rows {
-		n := int64(float64(micro(c.USD)) * ahead)
-		total, c.USD = total-n, usd(-n)
-		costs.Rows = append(costs.Rows, c)
-	}
-	costs.Total = usd(total)
-	return costs, nil
+	return costs, err
 }
 
 // compared joins the costs of two periods by group.

@@ -247,7 +247,9 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
 	from, since := v.period.From.Truncate(time.Hour), "" // costs are recorded by hour
 	if v.period.Name == lastHour {
-		sum.Label = "Total since " + from.Format("15:04")
+		sum.Label, sum.Change = "Total since "+from.Format("15:04"), nil // the previous period has whole hours
+		sum.Note = usdOf(previous) + " from " + d.Compared.Is.PreviousFrom.In(v.zone()).Format("15:04") + " to " +
+			d.Compared.Is.PreviousTo.In(v.zone()).Format("15:04")
 	}
 	if d.since.After(from) {
 		from, since = d.since, ", since "+d.since.Format("2 Jan")

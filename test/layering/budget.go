@@ -58,10 +58,10 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1450},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10407},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10444},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6079},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4399},
-		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2878},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2885},
 		{"callers", []string{"gateway/identity"}, 1896},
 		{"Envoy", []string{"gateway/extproc/..."}, 518},
 		{"leaves of the gateway", []string{
@@ -71,7 +71,7 @@ func Budgets() []Budget {
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 4796},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8184},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8356},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 465},
 		{"policies", []string{"policies/..."}, 14385},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8894},
