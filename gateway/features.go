@@ -439,6 +439,6 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle,
 		Refused: p.decisions.RefusalCounts}
 	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
-	p.fitting = operator.Fitting{Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
+	p.fitting = operator.Fitting{Org: p.current.view.Org, Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil
 }

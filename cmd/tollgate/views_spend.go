@@ -158,7 +158,7 @@ func idlePage(l *money.IdleList, a asked) page {
 	}
 	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "snoozed_until", "stop_at"}}
 	for _, r := range l.Resources {
-		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, r.Since, usd(r.PerMonth), r.Kept, r.StopAt)
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, r.Since, usd(r.PerMonth), r.SnoozedUntil, r.StopAt)
 	}
 	return page{sheets: []sheet{s}}
 }

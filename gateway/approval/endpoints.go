@@ -19,6 +19,8 @@ type PendingApproval struct {
 	USD   string    `json:"usd,omitempty"`
 	Per   string    `json:"per,omitempty"`
 	Until time.Time `json:"until"`
+	// DeniedBy names the policies and budgets that denied the call.
+	DeniedBy []string `json:"deniedBy,omitempty"`
 }
 
 // Endpoints returns the endpoints for approval requests. The zero Service returns endpoints that can be listed but not called.

@@ -61,8 +61,13 @@ func (a Service) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	var list []PendingApproval
 	for _, e := range entries {
 		if r := e.Record; r.State == Pending && r.Until.After(a.Now()) {
+			var by []string
+			for _, refusal := range r.Refusals {
+				by = append(by, refusal.By)
+			}
 			list = append(list, PendingApproval{
-				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Summary: r.Summary, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
+				DeniedBy: by,
+				Org:      org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Summary: r.Summary, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
 			})
 		}
 	}

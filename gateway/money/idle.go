@@ -40,9 +40,9 @@ type Idle struct {
 	PerMonth string `json:"perMonth"`
 	// Cost is the cost since then at the current rate, in USD.
 	Cost string `json:"cost"`
-	// Kept is the end of the resource's snooze (see [Snooze]), and StopAt the time of its planned stop.
-	Kept   *time.Time `json:"kept,omitempty"`
-	StopAt *time.Time `json:"stopAt,omitempty"`
+	// SnoozedUntil is the end of the resource's snooze (see [Snooze]), and StopAt the time of its planned stop.
+	SnoozedUntil *time.Time `json:"snoozedUntil,omitempty"`
+	StopAt       *time.Time `json:"stopAt,omitempty"`
 }
 
 // IdleCost is the monthly cost of an organisation's idle resources, in USD.
@@ -125,7 +125,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		out.Resources = append(out.Resources, IdleResource{
 			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: owner.Team, Key: owner.Key,
 			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn),
-				Cost: usd(int64(m.deps.Now().Sub(r.Since).Hours() * float64(r.Burn))), Kept: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
+				Cost: usd(int64(m.deps.Now().Sub(r.Since).Hours() * float64(r.Burn))), SnoozedUntil: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
 		})
 	}
 	return out, nil

@@ -11,8 +11,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Fits describes how many GPUs, and for how long, a caller can still rent within its remaining budgets.
@@ -25,15 +27,17 @@ type Fits struct {
 	Resets *time.Time `json:"resets,omitempty"`
 	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
 	PerHour string `json:"perHour,omitempty"`
-	// GPUs lists the GPU types with a known price, the cheapest first.
+	// GPUs lists the GPU types with a known price that the policy gpu_allow_list permits, the cheapest first.
 	GPUs []GPUFit `json:"gpus"`
+	// Denied is the number of GPU types with a known price that the policy denies.
+	Denied int `json:"denied,omitempty"`
 }
 
 // GPUFit describes how long, and how many, GPUs of one type fit into the budgets.
 type GPUFit struct {
 	GPU  string `json:"gpu"`
 	Name string `json:"name,omitempty"`
-	// Cloud is the cheapest cloud that offers the type.
+	// Cloud is the cheapest permitted cloud that offers the type.
 	Cloud string `json:"cloud"`
 	// PerHour is the price of one GPU, in USD.
 	PerHour string `json:"perHour"`
@@ -58,6 +62,7 @@ type fitting struct {
 // Fitting computes which GPUs fit into remaining budgets. The endpoint of a zero Fitting can be
 // listed but not called.
 type Fitting struct {
+	Org func(id string) *settings.Org
 	// Budgets returns the budgets of an organisation, and Prices the price list.
 	Budgets func(ctx context.Context, org string) (at time.Time, list []money.BudgetRow, err error)
 	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
@@ -73,7 +78,8 @@ func (from Fitting) Endpoints() []adminapi.Endpoint {
 			Example: "tollgate spend fits acme --team research",
 			Long: `Divides the smallest remaining budget by the price of each GPU type, up to the time at
 which that budget resets. Running resources use up the same budget, so fewer hours remain
-the longer they run.`,
+the longer they run. GPU types that the policy gpu_allow_list denies to the organisation or
+the team are left out; exceptions and entries for some roles are ignored.`,
 		}},
 	}}
 }
@@ -87,12 +93,46 @@ func (from Fitting) fits(ctx context.Context, _ adminapi.Principal, p fitting) (
 	if err != nil {
 		return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
 	}
-	return fit(p.budgets(list), prices.GPUs(), at), nil
+	budgets, team := p.budgets(list)
+	gpus, denied := permitted(from.Org(string(p.Org)), team, prices.GPUs())
+	out := fit(budgets, gpus, at)
+	out.Denied = denied
+	return out, nil
 }
 
-// budgets returns the budgets that apply to the caller.
-func (p *fitting) budgets(list []money.BudgetRow) []money.BudgetRow {
-	team := string(p.Team)
+// permitted returns the GPU types with the clouds in which the enforced entries of gpu_allow_list permit pods of a team, and the number of
+// GPU types with a known price that it leaves out. Exceptions and entries for some roles are ignored.
+func permitted(org *settings.Org, team string, gpus []catalog.GPU) (out []catalog.GPU, denied int) {
+	for _, g := range gpus {
+		before, _ := cheapest(&g)
+		for i := range org.Policies.Policies {
+			e := &org.Policies.Policies[i]
+			if e.Policy != "gpu_allow_list" || e.Mode.OrDefault() != policyconfig.ModeEnforce || !e.AppliesTo(team, nil) {
+				continue
+			}
+			byOffer, _ := e.Params["by_offer"].(map[string]any)
+			for name, offer := range map[string]*catalog.Offer{"SECURE": &g.Secure, "COMMUNITY": &g.Community} {
+				offer.Offered = offer.Offered && (lists(e.Params["gpus"], g.ID) || lists(byOffer[name], g.ID))
+			}
+		}
+		if after, _ := cheapest(&g); after > 0 {
+			out = append(out, g)
+		} else if before > 0 {
+			denied++
+		}
+	}
+	return out, denied
+}
+
+// lists reports whether a parameter is a list that contains text.
+func lists(parameter any, text string) bool {
+	list, _ := parameter.([]any)
+	return slices.Contains(list, any(text))
+}
+
+// budgets returns the budgets that apply to the caller, and its team.
+func (p *fitting) budgets(list []money.BudgetRow) (out []money.BudgetRow, team string) {
+	team = string(p.Team)
 	for i := range list {
 		if b := &list[i]; b.Kind == "key" && b.ID == p.Key {
 			team = cmp.Or(team, b.Team)
@@ -100,7 +140,7 @@ func (p *fitting) budgets(list []money.BudgetRow) []money.BudgetRow {
 	}
 	return slices.DeleteFunc(list, func(b money.BudgetRow) bool {
 		return b.Kind == "team" && b.ID != team || b.Kind == "key" && (p.Key == "" || b.ID != p.Key)
-	})
+	}), team
 }
 
 // fit divides the remaining budgets at the time now by GPU prices.

@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func someBudgets() []money.BudgetRow {
@@ -39,7 +42,8 @@ func TestGPUsThatFit(t *testing.T) {
 		{fitting{Team: "research"}, "0", "team research, per_month", "0.0", "0.0", 7},
 		{fitting{Key: "ann"}, "0", "team research, per_month", "0.0", "0.0", 7},
 	} {
-		got := fit(tt.p.budgets(someBudgets()), gpus, time.Time{})
+		budgets, _ := tt.p.budgets(someBudgets())
+		got := fit(budgets, gpus, time.Time{})
 		if len(got.GPUs) != 2 || got.GPUs[0].GPU != "L4" || got.GPUs[0].Cloud != "community" {
 			t.Fatalf("%+v: %+v", tt.p, got.GPUs)
 		}
@@ -53,6 +57,36 @@ func TestGPUsThatFit(t *testing.T) {
 	}
 	if got := fit(nil, gpus, time.Time{}); got.Left != "" || got.GPUs[0].Hours != "" || got.GPUs[0].AtOnce != nil {
 		t.Errorf("without budgets: %+v", got)
+	}
+}
+
+// GPU types and clouds that an enforced allow-list denies to a team do not fit.
+func TestGPUsThatATeamMayUse(t *testing.T) {
+	t.Parallel()
+	offer := func(price int64) catalog.Offer {
+		return catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: catalog.Money(price)}}
+	}
+	gpus := []catalog.GPU{{ID: "H100", Secure: offer(3_000_000)}, {ID: "L4", Secure: offer(500_000), Community: offer(400_000)}, {ID: "unknown"}}
+	list := func(mode policyconfig.Mode, byOffer map[string]any, teams ...string) policyconfig.Entry {
+		return policyconfig.Entry{Policy: "gpu_allow_list", Mode: mode, Teams: teams, Params: map[string]any{"by_offer": byOffer}}
+	}
+	secure := map[string]any{"SECURE": []any{"L4"}}
+	org := &settings.Org{Policies: policyconfig.Config{Policies: []policyconfig.Entry{
+		list("", secure, "research"), list("shadow", nil, "ml"), {Policy: "gpu_count"},
+	}}}
+	for team, want := range map[string]string{"research": "L4 secure, 1 denied", "ml": "H100 secure L4 community, 0 denied", "": "H100 secure L4 community, 0 denied"} {
+		left, denied := permitted(org, team, gpus)
+		var got []string
+		for i := range left {
+			_, cloud := cheapest(&left[i])
+			got = append(got, left[i].ID+" "+cloud)
+		}
+		if text := fmt.Sprintf("%s, %d denied", strings.Join(got, " "), denied); text != want {
+			t.Errorf("%q: %s, want %s", team, text, want)
+		}
+	}
+	if !gpus[1].Community.Offered {
+		t.Error("the price list was changed")
 	}
 }
 

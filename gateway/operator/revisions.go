@@ -161,29 +161,33 @@ func shown(cfg *settings.Config, org string) ([]byte, error) {
 	return configSection(text, org)
 }
 
-// configSection returns the part of an organisation, or the whole text if org is "".
-func configSection(text []byte, org string) ([]byte, error) {
+// configSection returns the part of an organisation, or the whole text if org is "". The text must be formatted by
+// [settings.Config.Show]: organisations are found by their indentation, because parsing the text of 10,000 keys takes half a second.
+func configSection(text []byte, org string) (out []byte, err error) {
 	if org == "" {
 		return text, nil
 	}
-	var all struct {
-		Orgs []yaml.Node `yaml:"orgs"`
-	}
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	for i := range all.Orgs {
-		var one struct {
-			ID string `yaml:"id"`
+	inOrgs, found := false, false
+	for line := range bytes.Lines(text) {
+		first, begins := bytes.CutPrefix(line, []byte("  - "))
+		switch {
+		case line[0] > ' ':
+			inOrgs, found = string(line) == "orgs:\n", false
+		case inOrgs && begins:
+			var one struct {
+				ID string `yaml:"id"`
+			}
+			if err := yaml.Unmarshal(first, &one); err != nil {
+				return nil, err
+			}
+			if found = one.ID == org; found {
+				out = append(out, first...)
+			}
+		case found:
+			out = append(out, bytes.TrimPrefix(line, []byte("    "))...)
 		}
-		if err := all.Orgs[i].Decode(&one); err != nil {
-			return nil, err
-		}
-		if one.ID == org {
-			return yaml.Marshal(&all.Orgs[i])
-		}
 	}
-	return nil, nil
+	return out, nil
 }
 
 // revision returns the text of a revision, or of the previous one if revision is "".

@@ -72,6 +72,12 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	if d, err = r.Diff(t.Context(), "acme", ""); err != nil || d.Diff != "" || d.From != "r2" {
 		t.Errorf("of an organisation to the one before: %+v (%v), want no difference", d, err)
 	}
+	now.Set(&view.View{Config: &settings.Config{Revision: "r3", Orgs: []settings.Org{{ID: "12"}, {ID: "acme"}, {ID: "zeta"}}}})
+	d, err = r.Diff(t.Context(), "12", "r1")
+	if want := "--- r1\n+++ r3\n@@ -0,0 +1,"; err != nil || !strings.HasPrefix(strings.TrimPrefix(d.Diff, "diff r1 r3\n"), want) {
+		t.Errorf("of a new organisation: %+v (%v), want %q", d, err, want)
+	}
+	now.Set(&view.View{Config: configured("r1", ":1"), Loaded: time.Unix(1e9, 0)})
 	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, adminapi.ErrUnknownOrg) {
 		t.Errorf("of an unknown organisation: %v", err)
 	}

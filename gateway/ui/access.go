@@ -280,6 +280,12 @@ func changeList(v *visit, p *audit.Page) listing {
 		field{Name: "resource", Label: "Resource ID or name"},
 		field{Name: "reads", Label: "Show", Type: "select", Options: []option{{"", "Changes", false}, {"true", "Reads by operators", false}}},
 	)
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		l.Filters.Fields[0].suggest(c.Key, c.Who)
+		l.Filters.Fields[1].suggest(c.Operation)
+		l.Filters.Fields[2].suggest(c.Resource, c.Name)
+	}
 	l.About.Text = "Changes with their authors and results, newest first. Each gateway writes its own audit log. The list comes from the gateway that serves this page."
 	if p.Incomplete != "" {
 		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})

@@ -19,6 +19,8 @@ type attention struct {
 	More int
 	// Unknown reports that entries may be missing.
 	Unknown bool
+	// Kinds names the entries that the list may have. If empty, it names those of operators.
+	Kinds string
 }
 
 // item is an entry that needs attention. Its actions are performed in place.
@@ -92,10 +94,7 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
 	x.Text = "Requested by " + callerText(a.Key, a.Team)
-	if a.USD != "" {
-		x.Text += " · " + amount(a.USD) + " per " + a.Per
-	}
-	x.Text += " · expires "
+	x.Text += deniedBy(a.DeniedBy) + approvedFor(a.USD, a.Per) + " · request expires "
 	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
 		if v.may(answer.pattern) {
 			f := v.post(answer.action, a.ID, answer.button)
@@ -109,9 +108,25 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 	return x
 }
 
+// deniedBy names the policies and budgets that denied a request.
+func deniedBy(by []string) string {
+	if len(by) == 0 {
+		return ""
+	}
+	return " · denied by " + readable(strings.Join(by, ", "))
+}
+
+// approvedFor describes what an approval without further conditions permits. usd is "" for an unknown price.
+func approvedFor(usd, per string) string {
+	if usd == "" {
+		return ""
+	}
+	return " · if approved: once within 1 hour, at most " + amount(usd) + " per " + per
+}
+
 // idleItems returns the idle resources that are not snoozed.
 func idleItems(v *visit, list []money.IdleResource) (out []item) {
-	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.Kept != nil })
+	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.SnoozedUntil != nil })
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]

@@ -85,7 +85,7 @@ func loadBudgets(v *visit) (any, int, string) {
 func budgetAmount(name, text string) string {
 	switch name {
 	case "gpus", "pods", "workers", "sandboxes":
-		return text
+		return count(int64(decimal(text)))
 	case "volume_gb":
 		return text + " GB"
 	}
@@ -228,6 +228,9 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 		d.FitsText = fmt.Sprintf("%s remain in the tightest budget (%s, %s).", amount(f.Left), scope, words(name))
 	default:
 		d.FitsText = "No daily, weekly, monthly, quarterly or total budget applies."
+	}
+	if f.Denied > 0 {
+		d.FitsText += " The policy gpu_allow_list denies " + plural(f.Denied, "other GPU type") + "."
 	}
 	list := f.GPUs
 	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {

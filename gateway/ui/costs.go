@@ -3,12 +3,12 @@ package ui
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +28,9 @@ type costData struct {
 	Groups   []tab
 	Table    table
 
-	by      string
+	by string
+	// since is the day of the organisation's first recorded cost. It is zero if it is unknown, or long ago.
+	since   time.Time
 	parents []link
 	actions []button
 }
@@ -120,8 +122,12 @@ func costExplorer(v *visit) (any, int, string) {
 		}
 	}
 	for i := range d.Compared.Is.Rows {
-		d.Filters.Fields[3].suggest(d.Compared.Is.Rows[i].GPU)
+		r := &d.Compared.Is.Rows[i]
+		d.Filters.Fields[3].suggest(r.GPU)
+		d.Filters.Fields[4].suggest(r.Resource)
+		d.Filters.Fields[5].suggest(pairList(r.Labels)...)
 	}
+	d.since = recorded(v, scopeOf(forecasts.Is.Scopes, "organisation"))
 	d.Chips = v.chips(d.Filters)
 	if !d.Costs.OK() {
 		return d, d.Costs.Status, d.Costs.Fault
@@ -132,11 +138,49 @@ func costExplorer(v *visit) (any, int, string) {
 	}
 	f := forecastFor(q, forecasts.Is.Scopes)
 	d.forecast(v, f)
-	d.Tiles = d.tiles(v, f)
 	d.Groups = d.groups(v)
 	d.Table = d.table(v)
 	d.links(v, q)
+	if len(d.Costs.Is.Rows) == 0 && len(d.Chips) > 0 {
+		d.unmatched(v, q)
+		return d, 0, ""
+	}
+	d.Tiles = d.tiles(v, f)
 	return d, 0, ""
+}
+
+// unmatched explains filters that match no cost: it suggests the values of the first filter that have costs in the time range.
+func (d *costData) unmatched(v *visit, q url.Values) {
+	for i := range d.Filters.Fields {
+		x := &d.Filters.Fields[i]
+		by, _, _ := strings.Cut(x.Value, "=")
+		if by = map[bool]string{true: "label:" + by, false: x.Name}[x.Name == "label"]; x.Value == "" || !q.Has(x.Name) {
+			continue
+		}
+		costs := ask[money.Costs](v, history, with(v.period.Values(), "by", by, "bucket", "total"))
+		for j := range costs.Is.Rows {
+			value := dimensionOf(&costs.Is.Rows[j], by)
+			if x.Name == "label" && value != "" {
+				value = strings.TrimPrefix(by, "label:") + "=" + value
+			}
+			x.suggest(value)
+		}
+		d.Table.Empty.Text = "No cost in this period has the " + strings.ToLower(x.Label[:1]) + x.Label[1:] + " " + strconv.Quote(x.Value) + "."
+		if n := min(5, len(x.Suggest)); n > 0 {
+			d.Table.Empty.Text += " Values with costs: " + strings.Join(x.Suggest[:n], ", ") + "."
+		}
+		return
+	}
+}
+
+// recorded returns the day of an organisation's first recorded cost according to its forecast, which uses whole days after the first one. It
+// returns the zero time if the forecast is missing or uses all days that forecasts may use.
+func recorded(v *visit, f *money.Forecast) time.Time {
+	const known = 50
+	if f.Scope == "" || f.Days > known {
+		return time.Time{}
+	}
+	return v.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -f.Days-1)
 }
 
 // kinds returns the options of a filter by resource kind.
@@ -201,19 +245,33 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	than := "the previous period"
 	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than),
 		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
-	from, since := v.period.From, ""
-	if first := d.first(); !first.IsZero() {
-		from, since = first, ", since "+first.Format("2 Jan")
-		sum.Note = "No cost recorded before " + first.Format("2 Jan 2006")
+	from, since := v.period.From.Truncate(time.Hour), "" // costs are recorded by hour
+	if v.period.Name == lastHour {
+		sum.Label, sum.Change = "Total since "+from.Format("15:04"), nil // the previous period has whole hours
+		sum.Note = usdOf(previous) + " from " + d.Compared.Is.PreviousFrom.In(v.zone()).Format("15:04") + " to " +
+			d.Compared.Is.PreviousTo.In(v.zone()).Format("15:04")
 	}
-	if d.Compared.Is.Unknown != "" {
+	if d.since.After(from) {
+		from, since = d.since, ", since "+d.since.Format("2 Jan")
+	}
+	switch {
+	case d.Compared.Is.Unknown != "":
 		sum.Note = "Costs of the previous period are no longer stored"
+	case d.unrecorded():
+		sum.Note = "No cost recorded before " + d.since.Format("2 Jan 2006")
+	case d.since.After(d.Compared.Is.PreviousFrom):
+		sum.Note += ", recorded since " + d.since.Format("2 Jan")
 	}
-	hours := max(1, v.period.To.Sub(from).Hours())
-	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / max(1, hours/24)),
-		Note: fmt.Sprintf("over %.1f days", max(1, hours/24)) + since}}
-	if hours <= 48 {
-		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / hours), Note: fmt.Sprintf("over %.0f hours", hours) + since}
+	tiles := []tile{sum}
+	switch hours := v.period.To.Sub(from).Hours(); {
+	case hours <= 0:
+		tiles[0].Value = "–"
+	case hours <= 48:
+		tiles = append(tiles, tile{Label: "Average per hour", Value: usdOf(total / max(1, hours)),
+			Note: "over " + plural(max(1, int(math.Round(hours))), "hour") + since})
+	default:
+		days := strings.TrimSuffix(strconv.FormatFloat(hours/24, 'f', 1, 64), ".0")
+		tiles = append(tiles, tile{Label: "Average per day", Value: usdOf(total / (hours / 24)), Note: "over " + days + " days" + since})
 	}
 	if f != nil {
 		tiles = append(tiles, tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour",
@@ -236,12 +294,9 @@ func monthOf(v *visit, f *money.Forecast) tile {
 	return t
 }
 
-// first returns the start of the first bucket with costs if the previous period has no costs. Otherwise it returns the zero time.
-func (d *costData) first() time.Time {
-	if rows := d.Costs.Is.Rows; len(rows) > 0 && d.Compared.OK() && d.Compared.Is.Unknown == "" && decimal(d.Compared.Is.Previous) == 0 {
-		return rows[0].Start
-	}
-	return time.Time{}
+// unrecorded reports whether the previous period ended before the first recorded cost.
+func (d *costData) unrecorded() bool {
+	return d.Compared.OK() && decimal(d.Compared.Is.Previous) == 0 && !d.since.Before(d.Compared.Is.PreviousTo)
 }
 
 // groups returns links to the other groupings.
@@ -287,10 +342,15 @@ func (d *costData) table(v *visit) table {
 		{Key: "cost", Title: "Cost", Number: true, Param: "usd", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.USD)) }},
 		{Key: "share", Title: "Share", Cell: func(c *money.ComparedCost) cell { return cell{Share: shareOf(c.Percent / 100)} }},
 		{Key: "previous", Title: "Previous period", Number: true, Param: "previous",
-			Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.Previous)) }},
+			Cell: func(c *money.ComparedCost) cell {
+				if d.unrecorded() {
+					return textCell("–")
+				}
+				return textCell(amount(c.Previous))
+			}},
 		{Key: "change", Title: "Change", Number: true, Param: "difference", Cell: func(c *money.ComparedCost) cell {
 			switch {
-			case !d.first().IsZero():
+			case d.unrecorded():
 				return textCell("–")
 			case decimal(c.Previous) <= 0 && decimal(c.USD) > 0 && d.Compared.Is.Unknown == "":
 				return textCell("New")

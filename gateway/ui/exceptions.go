@@ -25,7 +25,7 @@ func (d exceptionData) Head(f *frame) head {
 		return h
 	}
 	h.Tabs = []tab{{Title: "All", Path: f.With("kind", "", "page", ""), Here: kind == "", Count: strconv.Itoa(len(d.Exceptions))}}
-	for _, k := range []string{"policy", "approval", "kept", "brownout"} {
+	for _, k := range []string{"policy", "approval", "snooze", "brownout"} {
 		n := 0
 		for i := range d.Exceptions {
 			if d.Exceptions[i].Kind == k {
@@ -46,7 +46,7 @@ func exceptionKind(kind string) string {
 		return "Policy exception"
 	case "approval":
 		return "Approved request"
-	case "kept":
+	case "snooze":
 		return "Snoozed resource"
 	case "brownout":
 		return "Brownout"
@@ -90,7 +90,7 @@ func exceptionPath(f *frame, x *alerts.Exception) string {
 		return f.Link("policies/" + url.PathEscape(x.About))
 	case "approval":
 		return f.Link("approvals", "view", "all") + "#" + url.PathEscape(x.ID)
-	case "kept":
+	case "snooze":
 		return f.Link("resources/" + url.PathEscape(x.ID))
 	}
 	return ""

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 )
 
 // form changes something or filters the page: template "form".
@@ -36,14 +37,19 @@ type field struct {
 	Max, Rows int
 	// Suggest lists suggested values.
 	Suggest []string
-	// ID is the id attribute of the input. Forms set it.
-	ID string
+	// ID is the id attribute of the input, and Problem the reason why its value was rejected, or "". Forms set them.
+	ID, Problem string
 }
 
-// suggest adds a value to the suggestions, unless it is empty or among them.
-func (f *field) suggest(value string) {
-	if value != "" && !slices.Contains(f.Suggest, value) {
-		f.Suggest = append(f.Suggest, value)
+// maxSuggested is the maximum number of suggested values of a field.
+const maxSuggested = 100
+
+// suggest adds values to the suggestions, except for empty ones and those among them.
+func (f *field) suggest(values ...string) {
+	for _, value := range values {
+		if value != "" && len(f.Suggest) < maxSuggested && !slices.Contains(f.Suggest, value) {
+			f.Suggest = append(f.Suggest, value)
+		}
 	}
 }
 
@@ -87,7 +93,7 @@ func (v *visit) post(action, id, submit string, fields ...field) form {
 	for _, x := range fields {
 		x.ID = fieldID(action, id, x.Name)
 		if f.Open {
-			x.Value = v.typed.Get(x.Name)
+			x.Value, x.Problem = v.typed.Get(x.Name), problemAt(v.failure, x.Name)
 			for i := range x.Options {
 				x.Options[i].Chosen = slices.Contains(v.typed[x.Name], x.Options[i].Value)
 			}
@@ -95,6 +101,17 @@ func (v *visit) post(action, id, submit string, fields ...field) form {
 		f.Fields = append(f.Fields, x)
 	}
 	return f
+}
+
+// problemAt returns the part of an error that begins with the path of a field, or "".
+func problemAt(failure, name string) string {
+	path := strings.Replace(name, "limit.", "limits.", 1) + ": "
+	for text := range strings.SplitSeq(failure, "; ") {
+		if problem, ok := strings.CutPrefix(text, path); ok {
+			return upper(problem)
+		}
+	}
+	return ""
 }
 
 // fieldID returns the id attribute of an input. It is unique across the forms of a page.

@@ -97,7 +97,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	if name, value := p.wildcard(strings.TrimPrefix(at.Path, v.path)); name != "" {
 		next.r.SetPathValue(name, value)
 	}
-	next.action, next.typed = action, form
+	next.action, next.typed, next.failure = action, form, fault
 	next.enter(p)
 	var data any
 	var missing string

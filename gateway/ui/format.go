@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +65,43 @@ func grouped(digits string) string {
 
 // hoursPerMonth is the number of hours that the gateway bases monthly prices on.
 const hoursPerMonth = 730
+
+// readings rewrite the figures of notes and reasons of the API, which have as many decimals as the ledger, in order.
+//
+//nolint:gochecknoglobals // read only
+var readings = []struct {
+	find *regexp.Regexp
+	// read formats a match, given its subexpressions.
+	read func(m []string) string
+}{
+	{regexp.MustCompile(`\b(\d+) x (\d+ GB)?`), func(m []string) string {
+		if m[1] == "1" && m[2] != "" {
+			return m[2]
+		}
+		return m[1] + " × " + m[2]
+	}},
+	{regexp.MustCompile(`\bat ([\d.]*\d)( per GB and month)?`), func(m []string) string { return "at " + amount(m[1]) + cmp.Or(m[2], " per hour") }},
+	{regexp.MustCompile(`([\d.]*\d) USD\b(.*?)(used) ([\d.]*\d), (reserved) ([\d.]*\d), (needed) ([\d.]*\d)`), func(m []string) string {
+		return amount(m[1]) + m[2] + m[3] + " " + amount(m[4]) + ", " + m[5] + " " + amount(m[6]) + ", " + m[7] + " " + amount(m[8])
+	}},
+	{regexp.MustCompile(`(\b(?:per_[a-z]+|total), )([\d.]*\d) of ([\d.]*\d) left`), func(m []string) string {
+		return m[1] + amount(m[2]) + " of " + amount(m[3]) + " left"
+	}},
+	{regexp.MustCompile(`([\d.]*\d) USD\b`), func(m []string) string { return amount(m[1]) }},
+	{regexp.MustCompile(`\bper_([a-z]+)`), func(m []string) string { return "per " + m[1] }},
+	{regexp.MustCompile(`\bresets in ([\dhm.]+s)`), func(m []string) string {
+		d, _ := time.ParseDuration(m[1]) // an invalid duration does not occur
+		return "resets in " + lastingFully(d)
+	}},
+}
+
+// readable rewrites the figures of a note or reason of the API: money with two decimals, counts and durations with their units.
+func readable(text string) string {
+	for _, r := range readings {
+		text = r.find.ReplaceAllStringFunc(text, func(found string) string { return r.read(r.find.FindStringSubmatch(found)) })
+	}
+	return text
+}
 
 // month converts an hourly rate to a monthly amount in USD.
 func month(perHour string) string {

@@ -21,7 +21,7 @@ func hostileOverview() map[string]any {
 		overview: of[operator.Overview](), forecasts: of[money.Forecasts](), costs: costs, hours: costs, outcomes: of[decisions.OutcomeCounts](),
 		budgets: of[money.BudgetList](), idle: of[money.IdleList](), denied: of[decisions.List](),
 	}
-	f.idle.Is.Resources[0].Kept = nil
+	f.idle.Is.Resources[0].SnoozedUntil = nil
 	return map[string]any{"overview": newOverview(hostileVisit(""), &f)}
 }
 

@@ -20,12 +20,12 @@ func hostileTeam() map[string]any {
 	own := []selfservice.Request{{Record: requests[0], MayGrant: true}, {Record: requests[1], MayDeny: true}}
 	f := myFacts{me: of[selfservice.Me](), resources: of[ownResources](), denied: of[decisions.List]()}
 	f.requests.Is.Approvals = own
-	f.resources.Is.Resources[0].Idle.Kept = nil
+	f.resources.Is.Resources[0].Idle.SnoozedUntil = nil
 	request := filled[selfservice.Decision]().(selfservice.Decision)
 	form, _, _ := myNewKey(v)
 	return map[string]any{
 		"my": newMy(v, &f), "myspend": hostileMySpend(), "myresources": listing{Table: ownResourceTable(v, f.resources.Is.Resources)},
-		"myrequests": ownRequests(v, &f.denied.Is), "myrequest": newOwnRequest(v, &request), "myapprovals": newApprovalPage(v, own),
+		"myrequests": ownRequests(v, &f.denied.Is), "myrequest": newOwnRequest(v, &request), "myapprovals": newApprovalPage(v, own, &f.me.Is),
 		"mykeys": teamKeyList(v, filled[[]teamKey]().([]teamKey)), "newkey": form,
 	}
 }

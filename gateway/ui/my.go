@@ -112,9 +112,21 @@ func myIdentity(v *visit, me *selfservice.Me) []fact {
 		facts = append(facts, fact{"Expires", v.whenCell(me.Until)})
 	}
 	if g := me.Grants; g != nil {
-		facts = append(facts, fact{"May approve", textCell("Calls up to "+amount(g.PerHour)+" per hour", "runs up to "+amount(g.PerRun)+" each")})
+		facts = append(facts, fact{"May approve", textCell(mayApprove(g))})
 	}
 	return facts
+}
+
+// mayApprove describes the limits of a lead's approvals.
+func mayApprove(g *selfservice.Grants) string {
+	var limits []string
+	if decimal(g.PerHour) > 0 {
+		limits = append(limits, "requests up to "+amount(g.PerHour)+" per hour")
+	}
+	if decimal(g.PerRun) > 0 {
+		limits = append(limits, "runs up to "+amount(g.PerRun)+" each")
+	}
+	return upper(cmp.Or(strings.Join(limits, ", "), "no limit is set"))
 }
 
 // myMonth shows the cost this month compared with the first monthly budget, or nil without such a budget.
@@ -137,7 +149,7 @@ func myTiles(v *visit, f *myFacts) []tile {
 	for i := range f.resources.Is.Resources {
 		r := &f.resources.Is.Resources[i]
 		rate += decimal(r.Takes.PerHour)
-		if r.Idle != nil && r.Idle.Kept == nil {
+		if r.Idle != nil && r.Idle.SnoozedUntil == nil {
 			idle++
 			waste += decimal(r.Idle.PerMonth)
 		}
@@ -175,17 +187,26 @@ func ownSubject(v *visit) string {
 	return "your key"
 }
 
-// myAttention lists approval requests that the caller may resolve, and the caller's idle resources.
+// myAttention lists pending approval requests, budgets near their limit, and the caller's idle resources.
 func myAttention(v *visit, f *myFacts) (a attention) {
 	a.Unknown = !f.requests.OK() || !f.resources.OK()
+	a.Kinds = "Pending approvals, budgets near their limit and idle resources"
 	for i := range f.requests.Is.Approvals {
-		if r := &f.requests.Is.Approvals[i]; r.State == approval.Pending && (r.MayGrant || r.MayDeny) {
+		if r := &f.requests.Is.Approvals[i]; r.State == approval.Pending {
 			a.Items = append(a.Items, ownApprovalItem(v, r))
+		}
+	}
+	for i := range f.me.Is.Budgets {
+		b := &f.me.Is.Budgets[i]
+		if used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0); b.Left != "" && used.Level != levelGood {
+			a.Items = append(a.Items, item{Level: used.Level, Icon: "wallet", Path: v.Link("cost", "range", monthToDate),
+				Title: "Budget " + b.Scope + " " + words(b.Name) + " is " + strconv.Itoa(used.Percent) + "% used",
+				Text:  budgetAmount(b.Name, b.Left) + " of " + budgetAmount(b.Name, b.Limit) + " remains"})
 		}
 	}
 	for i := range f.resources.Is.Resources {
 		r := &f.resources.Is.Resources[i]
-		if r.Idle == nil || r.Idle.Kept != nil {
+		if r.Idle == nil || r.Idle.SnoozedUntil != nil {
 			continue
 		}
 		a.Items = append(a.Items, item{
@@ -201,16 +222,19 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 	return a
 }
 
-// ownApprovalItem returns the entry of an approval request that the caller may resolve. A request without a price is approved on the
+// ownApprovalItem returns the entry of an approval request, with forms if the caller may resolve it. A request without a price is approved on the
 // Approvals page, with a cost limit.
 func ownApprovalItem(v *visit, r *selfservice.Request) item {
 	until := v.When(r.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
-	x.Text = "Requested by " + r.Key
-	if r.USD != "" {
-		x.Text += " · " + amount(r.USD) + " per " + string(r.Per)
+	var by []string
+	for _, refusal := range r.Refusals {
+		by = append(by, refusal.By)
 	}
-	x.Text += " · expires "
+	x.Text = "Requested by " + r.Key + deniedBy(by) + approvedFor(r.USD, string(r.Per)) + " · request expires "
+	if !r.MayGrant && !r.MayDeny {
+		x.Title, x.Text = x.Title+" waits for approval", "By a lead of the team or an operator"+deniedBy(by)+" · request expires "
+	}
 	if r.MayGrant && r.USD != "" {
 		f := v.post("approvals/grant", r.ID, "Approve")
 		f.Main = true
@@ -280,7 +304,7 @@ func ownDenied(v *visit, list []explain.Summary) table {
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Key) }},
 			{Title: "Reason", Cell: reasonCell},
-			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 7 days",
 			Text: "Denied requests appear here, with the reason and what would have to change."},
@@ -371,7 +395,7 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			{Key: "key", Title: "Key", Cell: func(s *explain.Summary) cell { return textCell(s.Key) }},
 			{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(statusCode(s.Status)) }},
 			{Key: "reason", Title: "Reason", Cell: reasonCell},
-			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
 		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period",
 			Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),

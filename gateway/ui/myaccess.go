@@ -50,14 +50,14 @@ func (v *visit) Approved(r *selfservice.Request) string {
 
 func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
 	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
-	x.Detail = withoutAdvice(x.Detail)
+	x.Detail = readable(withoutAdvice(x.Detail))
 	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass),
 		func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
 	for i := range x.Calls {
 		x.Calls[i].Detail = withoutAdvice(x.Calls[i].Detail)
 	}
 	x.Facts = []fact{
-		{"Time", v.whenCell(d.Time)},
+		{"Time", v.exactCell(d.Time)},
 		{"Key", textCell(d.Key)},
 		{"Request", textCell(d.Method+" "+d.Path, d.Dialect)},
 		{"Status", textCell(cmp.Or(statusCode(d.Status), "–"), words(d.Refusal))},
@@ -79,9 +79,9 @@ type approvalCard struct {
 	Facts     []fact
 	// Refusals lists the reasons for denial that an approval overrides.
 	Refusals []string
-	// Answer describes the resolution. It is empty for pending requests.
-	Answer string
-	Forms  []form
+	// Answer describes the resolution. It is empty for pending requests. Effect describes the effect of an approval.
+	Answer, Effect string
+	Forms          []form
 }
 
 // approvalPage holds the data of the page that lists a caller's approval requests.
@@ -92,22 +92,27 @@ type approvalPage struct {
 }
 
 func myApprovals(v *visit) (any, int, string) {
-	list := own[ownApprovals](v, "approvals", nil)
-	return newApprovalPage(v, list.Is.Approvals), list.Status, list.Fault
+	var list part[ownApprovals]
+	var me part[selfservice.Me]
+	together(
+		func() { list = own[ownApprovals](v, "approvals", nil) },
+		func() { me = own[selfservice.Me](v, "me", nil) },
+	)
+	return newApprovalPage(v, list.Is.Approvals, &me.Is), list.Status, list.Fault
 }
 
-func newApprovalPage(v *visit, list []selfservice.Request) approvalPage {
+func newApprovalPage(v *visit, list []selfservice.Request, me *selfservice.Me) approvalPage {
 	e := cut(v, list)
 	p := approvalPage{Shown: e.Shown(), Prev: pageLink(v, e.Before), Next: pageLink(v, e.After)}
 	for i := range e.Rows {
-		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i]))
+		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i], me))
 	}
 	p.Empty = empty{Icon: "inbox", Title: "No requests for approval",
 		Text: "Denied requests that can be approved appear here. After a lead or an operator approves a request, you can send it again once."}
 	return p
 }
 
-func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
+func newApprovalCard(v *visit, r *selfservice.Request, me *selfservice.Me) approvalCard {
 	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Summary, r.Operation), Status: statusOf(string(r.State))}
 	price := "Unknown"
 	if r.USD != "" {
@@ -116,12 +121,29 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 	c.Facts = []fact{
 		{"Key", textCell(r.Key)},
 		{"Cost at most", textCell(price)},
-		{"Requested", v.whenCell(r.Asked)},
+		{"Requested", v.exactCell(r.Asked)},
 		{"Request", cell{Text: r.Call, Code: true, Path: v.Link("requests/" + url.PathEscape(r.Decision))}},
 		{"ID", codeCell(r.ID)},
 	}
 	if r.State == approval.Pending {
-		c.Facts = append(c.Facts, fact{"Expires", v.whenCell(r.Until)})
+		c.Facts = append(c.Facts, fact{"Expires", v.exactCell(r.Until)})
+		room := cell{}
+		for i := range me.Budgets {
+			if b := &me.Budgets[i]; b.Left != "" && b.Scope == "team "+r.Team && !countBudget(b.Name) {
+				room.Lines = append(room.Lines, amount(b.Left)+" of "+amount(b.Limit)+" "+words(b.Name))
+			}
+		}
+		if len(room.Lines) > 0 {
+			c.Facts = append(c.Facts, fact{"Remaining budget of team " + r.Team, room})
+		}
+		if r.MayGrant && me.Grants != nil {
+			c.Facts = append(c.Facts, fact{"You may approve", textCell(mayApprove(me.Grants))})
+			c.Effect = "If you approve, the caller can send the same request once within the chosen time"
+			if r.USD != "" {
+				c.Effect += ", for at most " + price
+			}
+			c.Effect += "."
+		}
 	}
 	for _, refusal := range r.Refusals {
 		c.Refusals = append(c.Refusals, refusal.By+": "+refusal.Message)
@@ -146,8 +168,8 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	if r.MayGrant {
 		f := v.post("approvals/grant", r.ID, "Approve",
-			field{Name: "for", Label: "Valid for", Value: "1h"},
-			field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: r.USD, Required: r.USD == ""},
+			field{Name: "for", Label: "Valid for", Type: "select", Options: []option{{"1h", "1 hour", true}, {"24h", "1 day", false}, {"168h", "1 week", false}}},
+			field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usd(r.USD), Required: r.USD == ""},
 			field{Name: "reason", Label: "Note, shown to the caller (optional)", Max: 500, Wide: true})
 		f.Main = true
 		out = append(out, f)

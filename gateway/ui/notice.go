@@ -80,10 +80,14 @@ func outcome(action string, form url.Values, answer any) string {
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/snooze", "resources/snooze":
-		if kept, err := as[money.Snoozed](answer); err == nil && kept.Until != nil {
-			return id + " is snoozed until " + moment(kept.Until) + "."
+		switch snoozed, err := as[money.Snoozed](answer); {
+		case err != nil:
+			return id + " is snoozed."
+		case snoozed.Until == nil:
+			return "The snooze of " + id + " has ended."
+		default:
+			return id + " is snoozed until " + moment(snoozed.Until) + "."
 		}
-		return id + " is snoozed."
 	case "spend/adopt":
 		if adopted, err := as[money.Adopted](answer); err == nil {
 			return fmt.Sprintf("%s now belongs to %s. The previous owner was %s.", id, adopted.Owner, adopted.Was)

@@ -268,7 +268,7 @@ func withoutAdvice(reason string) string {
 
 // reasonCell shows the reason of a denial.
 func reasonCell(s *explain.Summary) cell {
-	return cell{Text: cmp.Or(withoutAdvice(s.Reason), words(s.Refusal)), Clamp: true}
+	return cell{Text: cmp.Or(readable(withoutAdvice(s.Reason)), words(s.Refusal)), Clamp: true}
 }
 
 // callerText returns the name of a key and its team.

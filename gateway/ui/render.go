@@ -57,8 +57,8 @@ func functions(base string) template.FuncMap {
 			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is
 			return cmp.Or(moment(at), text)
 		},
-		"sentence": upper,
-		"both":     func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
+		"sentence": upper, "readable": readable,
+		"both": func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }
 

@@ -274,7 +274,7 @@ func (d requestData) Why() string {
 			}
 		}
 	}
-	return strings.Join(text, ": ")
+	return readable(strings.Join(text, ": "))
 }
 
 // Approved describes the state of the approval request of a denied request, or returns "" for a request without one.
@@ -316,7 +316,7 @@ func (d requestData) Changes() (out []string) {
 			line = d.Why()
 		}
 		if !slices.ContainsFunc(append(listed, explain.OrApprove), func(s string) bool { return strings.HasPrefix(line, s) }) {
-			out = append(out, upper(ruleOf(line)))
+			out = append(out, upper(readable(ruleOf(line))))
 		}
 	}
 	return out
@@ -403,7 +403,7 @@ func (s callSection) Timeline() (out []timelineRow) {
 func stageRow(x *explain.Stage, total float64) timelineRow {
 	r := timelineRow{Title: stageName(x.Name), Result: statusOf(x.Result)}
 	for _, n := range x.Notes {
-		r.Notes = append(r.Notes, ruleOf(n))
+		r.Notes = append(r.Notes, readable(ruleOf(n)))
 	}
 	if total > 0 {
 		r.Took, r.X, r.Width = millis(max(x.Ms, 0.001)), coordinate(100*x.StartMs/total), coordinate(max(0.5, 100*x.Ms/total))

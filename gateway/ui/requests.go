@@ -102,10 +102,11 @@ func (v *visit) outcomes() part[decisions.OutcomeCounts] {
 
 // filterFields returns the filters of the page. The first visible fields are always shown.
 func (d requestsData) filterFields(f *frame) (fields []field, visible int) {
-	var keys, operations, policies []string // suggestions
+	var keys, operations, policies, resources []string // suggestions
 	for i := range d.Decisions {
 		s := &d.Decisions[i]
 		keys, operations, policies = append(keys, s.Key), append(operations, s.Operation), slices.Concat(policies, s.Denied, s.Warned)
+		resources = append(resources, s.Resource)
 	}
 	outcomes := []option{{Value: "", Title: "All outcomes"}}
 	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
@@ -117,7 +118,7 @@ func (d requestsData) filterFields(f *frame) (fields []field, visible int) {
 		{Name: "key", Label: "Key", Placeholder: "Key ID", Suggest: distinct(keys)},
 		{Name: "operation", Label: "Operation", Placeholder: "All operations", Suggest: distinct(operations)},
 		{Name: "policy", Label: "Policy", Placeholder: "All policies", Suggest: distinct(policies)},
-		{Name: "resource", Label: "Resource", Placeholder: "Resource ID"},
+		{Name: "resource", Label: "Resource", Placeholder: "Resource ID", Suggest: distinct(resources)},
 		{Name: "own", Label: "Stopped or changed by the gateway itself", Type: "checkbox"},
 	}, 4
 }
@@ -264,7 +265,7 @@ func reasonOf(s *explain.Summary) string {
 	if s.Own != nil {
 		return s.Own.Did
 	}
-	text, _, _ := strings.Cut(ruleOf(s.Reason), " (allowed: ")
+	text, _, _ := strings.Cut(readable(ruleOf(s.Reason)), " (allowed: ")
 	if letters := []rune(text); len(letters) > maxShortReason {
 		text = string(letters[:maxShortReason]) + "…"
 	}

@@ -162,7 +162,7 @@ func requestTable(v *visit, list []explain.Summary) table {
 			{Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(s.Verdict) }},
 			{Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(s.Operation) }},
 			{Title: "Caller", Cell: func(s *explain.Summary) cell { return ownerCell(s.Team, s.Key) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(s.Reason) }},
+			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
 		},
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Empty: empty{Icon: "list", Title: "No requests",

@@ -92,7 +92,10 @@ func loadResources(v *visit) (any, int, string) {
 		field{Name: "label", Label: "Label", Placeholder: "name=value"},
 	)
 	for i := range d.List.Is.Resources {
-		d.Filters.Fields[3].suggest(d.List.Is.Resources[i].GPU)
+		r := &d.List.Is.Resources[i]
+		d.Filters.Fields[0].suggest(r.ID, r.Name)
+		d.Filters.Fields[3].suggest(r.GPU)
+		d.Filters.Fields[4].suggest(pairList(r.Labels)...)
 	}
 	d.Chips = v.chips(d.Filters)
 	if v.may(reconcileRow) {
@@ -128,13 +131,15 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 	})
 }
 
-// pairs formats labels.
-func pairs(labels map[string]string) string {
-	var list []string
+// pairs formats labels on one line.
+func pairs(labels map[string]string) string { return strings.Join(pairList(labels), ", ") }
+
+// pairList formats labels as name=value.
+func pairList(labels map[string]string) (list []string) {
 	for _, name := range sortedKeys(labels) {
 		list = append(list, name+"="+labels[name])
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // resourceCell shows the name, ID and kind of a resource.
@@ -170,9 +175,9 @@ func stateCell(v *visit, r *money.Resource, idle *money.IdleResource) cell {
 // idleCell shows the reason and the start of idleness.
 func idleCell(v *visit, i *money.Idle) cell {
 	c := cell{Status: &status{levelWarn, idleReason(i.Reason)}, Sub: "idle for " + lasting(v.now().Sub(i.Since))}
-	if i.Kept != nil {
+	if i.SnoozedUntil != nil {
 		c.Status = &status{levelInfo, "Snoozed"}
-		c.Sub = "until " + i.Kept.In(v.zone()).Format("2 Jan 15:04")
+		c.Sub = "until " + i.SnoozedUntil.In(v.zone()).Format("2 Jan 15:04")
 	} else if i.StopAt != nil {
 		c.Sub += ", stops " + i.StopAt.In(v.zone()).Format("2 Jan 15:04")
 	}
@@ -300,7 +305,7 @@ func loadIdle(v *visit) (any, int, string) {
 	waste, cost, snoozed, n := 0.0, 0.0, 0, 0
 	for i := range d.List.Is.Resources {
 		r := &d.List.Is.Resources[i]
-		if r.Kept != nil {
+		if r.SnoozedUntil != nil {
 			snoozed++
 			continue
 		}
@@ -309,7 +314,7 @@ func loadIdle(v *visit) (any, int, string) {
 		n++
 	}
 	d.Tiles = []tile{{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")},
-		{Label: "If it stays idle", Value: usdOf(waste), Unit: "per month"},
+		{Label: "If they stay idle", Value: usdOf(waste), Unit: "per month"},
 		{Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"}}
 	d.Table = idleTable(v, d.List.Is.Resources)
 	return d, d.List.Status, d.List.Fault
@@ -340,7 +345,7 @@ func idleTable(v *visit, list []money.IdleResource) table {
 			}},
 		},
 		Path:  func(r *money.IdleResource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
-		Muted: func(r *money.IdleResource) bool { return r.Kept != nil },
+		Muted: func(r *money.IdleResource) bool { return r.SnoozedUntil != nil },
 		Empty: empty{Icon: "check", Title: "No idle resources", Text: "Everything that costs money is in use."},
 	})
 }
@@ -349,7 +354,7 @@ func idleTable(v *visit, list []money.IdleResource) table {
 func snoozeButton(v *visit, r *money.IdleResource) button {
 	b := button{Title: "Snooze 7 days", Icon: "moon", Post: v.path + snoozeAction}
 	duration := "7d"
-	if r.Kept != nil {
+	if r.SnoozedUntil != nil {
 		b.Title, duration = "End snooze", "0s"
 	}
 	b.Hidden = []hiddenField{{"org", v.org}, {"back", v.Here()}, {"id", r.ID}, {"for", duration}}

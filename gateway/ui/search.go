@@ -92,7 +92,7 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 // sortByWaste sorts idle resources: snoozed resources last, then by descending waste.
 func sortByWaste(list []money.IdleResource) {
 	rank := func(r *money.IdleResource) int {
-		if r.Kept != nil {
+		if r.SnoozedUntil != nil {
 			return 1
 		}
 		return 0

@@ -174,9 +174,9 @@ type visit struct {
 	page   *page
 	period period
 	badges badges
-	// action and typed are the action and the fields of a form with a failed submission, or zero.
-	action string
-	typed  url.Values
+	// action, typed and failure are the action, the fields and the error of a form with a failed submission, or zero.
+	action, failure string
+	typed           url.Values
 	// patient is the request without the deadline of the page. It is nil if the request is not for a page.
 	patient *http.Request
 }

@@ -27,8 +27,8 @@ func linked(d *door) {
 func (d *door) keptUntil(t *testing.T, id string) string {
 	t.Helper()
 	for _, r := range asOperator[money.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
-		if r.ID == id && r.Kept != nil {
-			return r.Kept.Format(time.RFC3339)
+		if r.ID == id && r.SnoozedUntil != nil {
+			return r.SnoozedUntil.Format(time.RFC3339)
 		}
 	}
 	return ""
