@@ -13,7 +13,7 @@ import (
 
 // Alerts configures which alerts are sent, when, and to which receivers.
 type Alerts struct {
-	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, once per budget period, or once a day for a budget without a period. If absent, alerts are sent at 50, 80 and 100" unit:"percent"`
+	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget that trigger an alert, once per budget period, or once a day for a budget without a period. If absent, alerts are sent at 50, 80 and 100" unit:"percent"`
 	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts for hours that cost many times the usual amount"`
 	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which a single alert is sent; 0 means 72h"`
 
@@ -42,8 +42,8 @@ func (a *Alerts) Validate() error {
 
 // Report sets the time of weekly reports. The zero Report disables them.
 type Report struct {
-	Weekday Weekday `yaml:"weekday" doc:"weekday on which the report on the previous seven days is created. If empty, no reports are created"`
-	Hour    int     `yaml:"hour" doc:"hour at which the report is created, from 0 to 23 in UTC"`
+	Weekday Weekday `yaml:"weekday" doc:"weekday of the report on the previous seven days. If empty, no reports are created"`
+	Hour    int     `yaml:"hour" doc:"hour of the report, from 0 to 23 in UTC"`
 }
 
 // Due returns the time at which the latest report became due, or the zero time if reports are disabled.

@@ -33,11 +33,11 @@ import (
 // the configuration is reloaded ("live") or only after a restart ("restart"). A reload tag also applies to the settings below it.
 type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener, which serves callers" reload:"restart"`
-	PublicURL string `yaml:"public_url" doc:"URL at which callers reach this gateway, with scheme and host only. In endpoint records, this URL replaces the URL of the platform's run interface" reload:"live"`
+	PublicURL string `yaml:"public_url" doc:"URL of this gateway for callers, with scheme and host only. In endpoint records, this URL replaces the URL of the platform's run interface" reload:"live"`
 
 	Contact string `yaml:"contact" doc:"contact for callers whose calls are refused, such as '#gpu-platform' or an address. Each refusal contains the contact and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
 
-	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL at which callers reach load-balanced endpoints by host name, with {id} in place of the endpoint ID, such as https://{id}.lb.example. If empty, load-balanced endpoints can be reached only below public_url" reload:"live"`
+	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL for access to load-balanced endpoints by host name, with {id} in place of the endpoint ID, such as https://{id}.lb.example. If empty, load-balanced endpoints can be reached only below public_url" reload:"live"`
 
 	Instance string `yaml:"instance" doc:"name of this gateway, unique among the gateways that share the store. If empty, the host name with a random suffix is used" reload:"restart"`
 
@@ -105,7 +105,7 @@ type Admin struct {
 	Admins []AdminAccount    `yaml:"admins" doc:"operators, each with a name, a token and roles" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"TLS of the admin listener" reload:"restart"`
 
-	URL string `yaml:"url" doc:"URL at which operators reach the admin listener, with scheme and host only. Links in alerts point to the operators' console at this URL. If empty, links for approvers point to My team, provided that public_url is set" reload:"live"`
+	URL string `yaml:"url" doc:"URL of the admin listener for operators, with scheme and host only. Links in alerts point to the operators' console at this URL. If empty, links for approvers point to My team, provided that public_url is set" reload:"live"`
 
 	Console bool `yaml:"console" doc:"serve the operators' console at /ui. If the admin listener is not on loopback, the console requires admin.tls" reload:"restart"`
 

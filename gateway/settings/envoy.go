@@ -35,7 +35,7 @@ func (t MutualTLS) NeedsRestart(old any) bool {
 
 // XDS configures the discovery service (xDS) for Envoys.
 type XDS struct {
-	Advertise netip.Addr `yaml:"advertise" doc:"IP address at which Envoys reach this gateway. If empty, the address of the data listener is used or, if the data listener is at 0.0.0.0 or [::], the local address of the connection to Redis" reload:"restart"`
+	Advertise netip.Addr `yaml:"advertise" doc:"IP address of this gateway for Envoys. If empty, the address of the data listener is used or, if the data listener is at 0.0.0.0 or [::], the local address of the connection to Redis" reload:"restart"`
 
 	Zone string `yaml:"zone" doc:"short name of the zone of this gateway. Groups refer to zones by the same names" reload:"restart"`
 

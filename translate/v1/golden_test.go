@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/tollgate-dev/tollgate/test/platform"
+	emulator "github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -231,7 +231,7 @@ func (g *golden) published(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, fault := range platform.PublishedFaults(call.op, body) {
+		for _, fault := range emulator.PublishedFaults(call.op, body) {
 			t.Errorf("%s %s: %s", call.op, body, fault)
 		}
 	}

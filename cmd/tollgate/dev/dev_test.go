@@ -234,7 +234,7 @@ func TestStatements(t *testing.T) { //nolint:tparallel // each part goes by what
 	})
 	t.Run("3 a queue function takes its parameters in a wrapper", func(t *testing.T) {
 		d.wants(t, "POST", "/q/runsync", `{"input":{"text":"ab"}}`, 200, `"output":{"said":"abab","set":[1],"pair":[1,2]},"status":"COMPLETED"`)
-		d.wants(t, "POST", "/q/runsync", `{"text":"ab"}`, 400, `the wrapper \"input\"`)
+		d.wants(t, "POST", "/q/runsync", `{"text":"ab"}`, 400, `wrapped in \"input\"`)
 		d.wants(t, "POST", "/q/runsync", ``, 400, `{\"input\": {\"text\": ...`)
 	})
 	t.Run("4 methods of a class have their names in the path", func(t *testing.T) {
