@@ -47,7 +47,7 @@ func (f Failure) Valid() bool {
 // Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields that a file
 // cannot set are for tests and simulations.
 type Config struct {
-	Mode     Mode          `yaml:"mode" doc:"counting mode: exact counts every call in Redis, and leased takes blocks of permits from Redis"`
+	Mode     Mode          `yaml:"mode" doc:"counting mode: exact (count every call in Redis) or leased (take blocks of permits from Redis)"`
 	Timeout  time.Duration `yaml:"timeout" doc:"time limit for one exchange with Redis, not including the time to connect"`
 	Gateways int           `yaml:"gateways" doc:"maximum number of gateways that share Redis. The failure policy local divides quotas by this number"`
 	Failure  FailureConfig `yaml:"failure" doc:"policy for each class of calls when Redis is unavailable" reload:"live"`

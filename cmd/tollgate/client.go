@@ -126,7 +126,7 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 		Errors []json.RawMessage
 	}
 	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
-		return nil, fmt.Errorf("%s answered %s, unlike the operators' listener of a gateway: set the listener's address with --admin or %s",
+		return nil, fmt.Errorf("%s answered %s and is not the admin listener of a gateway: set the listener's address with --admin or %s",
 			base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {

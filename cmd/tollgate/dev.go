@@ -212,7 +212,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 		key = strings.TrimSpace(strings.TrimPrefix(string(text), byteOrderMark))
 	}
 	if key == "" {
-		return nil, fmt.Errorf("key required: set %s, or write the key to .env in the directory or to %s", f.keyEnv, file)
+		return nil, fmt.Errorf("key required: set %s, or write the key to .env in the current directory or to %s", f.keyEnv, file)
 	}
 	return &dev.Gateway{URL: strings.TrimSuffix(address, "/"), Key: key, HTTP: new(http.Client)}, nil
 }

@@ -59,7 +59,7 @@ func newEnv() *cobra.Command {
 	f := new(envFlags)
 	clients := slices.Sorted(maps.Keys(clientExports("")))
 	cmd := &cobra.Command{
-		Use: "env CLIENT", Short: "Print environment variables that point a common client at the gateway", Args: named([]string{"CLIENT"}),
+		Use: "env CLIENT", Short: "Print the environment variables that make a client use the gateway", Args: named([]string{"CLIENT"}),
 		Example: "  tollgate env openai --endpoint k2n5x8 --gateway https://gateway.example\n  eval \"$(tollgate env cli --brand acme)\"",
 		Long: `Prints shell commands that set the environment variables of a client to the addresses
 of the gateway and to your key or login token. Clients: ` + strings.Join(clients, ", ") + `.

@@ -45,7 +45,7 @@ type loginFlags struct {
 func newLogin() *cobra.Command {
 	f := new(loginFlags)
 	cmd := &cobra.Command{
-		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, to use a token in place of a key", Args: named([]string{"ISSUER"}),
+		Use: "login ISSUER", Short: "Log in through an OpenID Connect issuer and use a token instead of a key", Args: named([]string{"ISSUER"}),
 		Example: "  tollgate login https://id.example.com/realms/main --client-id tollgate-cli",
 		Long: `Logs in at an OpenID Connect issuer that the gateway accepts (issuers in its
 configuration), and stores the access token in tollgate/login.json of the user's

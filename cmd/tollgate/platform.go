@@ -48,7 +48,7 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
 	cmd.Flags().StringVar(&f.worker, "worker", "",
 		"Python interpreter, such as python3, that runs the functions sent to endpoints, without a sandbox: use only your own code; if empty, no function is run")
-	cmd.Flags().StringVar(&f.hold, "hold", "", "execute the first call of this operation, such as createPod, but never respond")
+	cmd.Flags().StringVar(&f.hold, "hold", "", "name of an operation, such as createPod: its first call is executed but never answered")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "",
 		"start time of the clock as an RFC 3339 time (default: now). A later time in the stored state takes precedence")
 	cmd.AddCommand(newPlatformDiff())

@@ -151,7 +151,8 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	loaded.Commit()
 	f.loaded = loaded
 	for _, r := range loaded.Config.RejectedFiles {
-		logger.Error("organisation file refused, keeping its previous section", "file", r.File, "org", r.Org, "fault", r.Fault)
+		logger.Error("organisation file refused; the organisation keeps its previous configuration",
+			"file", r.File, "org", r.Org, "fault", r.Fault)
 	}
 	warn(loaded, logger)
 	logger.Info("configuration in force", "file", f.path, "revision", loaded.Config.Revision)

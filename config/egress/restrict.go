@@ -15,7 +15,7 @@ import (
 var ErrForbidden = errors.New("address not allowed")
 
 var (
-	errUnplaced = fmt.Errorf("%w: the permitted addresses of the URL are not set", ErrForbidden)
+	errUnplaced = fmt.Errorf("%w: no addresses are permitted for the URL", ErrForbidden)
 	errOwn      = fmt.Errorf("%w: loopback addresses and addresses of this host are never allowed", ErrForbidden)
 	errLocal    = fmt.Errorf("%w: link-local, multicast and cloud metadata addresses are never allowed", ErrForbidden)
 	errPrivate  = fmt.Errorf("%w: private network is not listed in org_bounds.networks", ErrForbidden)

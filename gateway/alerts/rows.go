@@ -37,7 +37,7 @@ type alertParams struct {
 	adminapi.Paging
 
 	Kind  string         `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
-	Since adminapi.Since `query:"since" doc:"only alerts since this time, or within this duration before now, such as 24h"`
+	Since adminapi.Since `query:"since" doc:"only alerts since this time; a duration such as 24h counts back from now"`
 }
 
 // Endpoints returns the admin endpoints for alerts and exceptions. The endpoints of a nil Alerts can be listed but not called.

@@ -64,6 +64,6 @@ type denied struct {
 type granted struct {
 	denied
 
-	For    adminapi.Duration `query:"for" default:"1h" doc:"duration that the grant is valid, at most 7d"`
+	For    adminapi.Duration `query:"for" default:"1h" doc:"duration of the grant, at most 7d"`
 	MaxUSD string            `query:"max_usd" doc:"maximum cost of the call in USD per hour or run; default: cost when the call was refused"`
 }

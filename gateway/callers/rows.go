@@ -40,7 +40,7 @@ type listedKeys struct {
 	Search string        `query:"search" max:"200" doc:"only keys whose id, team or owner contains this text"`
 	Team   adminapi.Team `query:"team" doc:"only keys of this team"`
 	State  string        `query:"state" oneof:"in force,expired,revoked,not in force" doc:"only keys in this state"`
-	Sort   string        `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"sort order: made lists keys created at run time before configured keys, used the most recently used first, unused the least recently used first, expires the earliest expiry first, and spend the highest cost this month first"`
+	Sort   string        `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"sort order: made (keys created at run time first), used (most recently used first), unused (least recently used first), expires (earliest expiry first) or spend (highest cost of this month first)"`
 }
 
 func (p *listedKeys) selects(k *Key) bool {
@@ -180,7 +180,7 @@ type keyParams struct {
 type rotateParams struct {
 	keyParams
 
-	Overlap adminapi.Duration `query:"overlap,required" doc:"duration that existing secrets remain valid, such as 24h"`
+	Overlap adminapi.Duration `query:"overlap,required" doc:"time for which existing secrets remain valid after the rotation, such as 24h"`
 }
 
 // rotate gives a key a new secret, which the response contains. The existing secrets remain valid for the overlap.

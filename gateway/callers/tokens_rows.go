@@ -51,6 +51,6 @@ still get tokens is accepted with a new token. To lock it out, disable it at the
 // revokeParams holds the parameters of a revocation.
 type revokeParams struct {
 	Issuer  string `query:"issuer,required" doc:"id or URL of the issuer"`
-	ID      string `query:"id" doc:"value of the claim jti of the token"`
+	ID      string `query:"id" doc:"value of the token's jti claim"`
 	Subject string `query:"subject" doc:"value of the claim sub of the tokens"`
 }

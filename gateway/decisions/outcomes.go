@@ -202,7 +202,7 @@ type countedOutcomes struct {
 	adminapi.OrgParam
 
 	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; cannot be combined with bucket 5m"`
-	Since  adminapi.Since     `query:"since" default:"24h" doc:"start of the range: a time or a duration before now, at most 30d, rounded down to a bucket"`
+	Since  adminapi.Since     `query:"since" default:"24h" doc:"start of the range: a time, or a duration before now; at most 30d ago, and rounded down to the start of a bucket"`
 	Until  adminapi.Timestamp `query:"until" doc:"end of the range; default: now"`
 	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"period covered by each count; days are in the organisation's time zone"`
 	By     string             `query:"by" oneof:"team" doc:"field to count requests by; cannot be combined with bucket 5m"`

@@ -137,7 +137,7 @@ func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc an
 	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
 		p := problemOf(err)
-		out := problem.PolicyUnavailable.New("the organisation's policies made the body invalid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
+		out := problem.PolicyUnavailable.New("the body is invalid after the organisation's policies changed it: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
 		out.Errors = p.Errors
 		return out
 	}

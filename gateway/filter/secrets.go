@@ -88,7 +88,7 @@ func (f *EvaluatePolicies) readable(ctx context.Context, ex *Exchange, read read
 func (f *EvaluatePolicies) listedSecrets(ctx context.Context, ex *Exchange, read readFunc) (names, ids []string, err error) {
 	doc, refusal, err := read(ctx, ex, f.Secrets, nil)
 	if err == nil && refusal != nil {
-		err = fmt.Errorf("%w: the list of secrets returned status %d", upstream.ErrUnreachable, refusal.Status)
+		err = fmt.Errorf("%w: the request for the list of secrets returned status %d", upstream.ErrUnreachable, refusal.Status)
 	}
 	if err != nil {
 		return nil, nil, ownerUnknown(err)

@@ -17,9 +17,9 @@ type Mapping struct {
 	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that callers can belong to. If there are several, the claim named in claims.org selects one"`
 	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. For a token, use names or JSON pointers such as /realm_access/roles. For a certificate, use uri, dns, email, trust_domain, or /ns for the segment after ns in its URI path"`
 	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli. If a claim has several values, one of them must be the required value"`
-	Team    string            `yaml:"team" doc:"team of callers whose claims do not name a team. If claims.team is set and team is not, these callers are refused"`
-	Teams   map[string]string `yaml:"teams" doc:"maps values of claims.team to team ids and ignores all other values. If absent, the value is the team id"`
-	Role    Role              `yaml:"role" doc:"role of callers that do not get a role from grants. If absent, these callers are refused"`
+	Team    string            `yaml:"team" doc:"team assigned to callers whose claims do not name a team. If claims.team is set and this setting is not, such callers are refused"`
+	Teams   map[string]string `yaml:"teams" doc:"map of values of claims.team to team ids. Other values are ignored. If the map is not set, the value of the claim is the team id"`
+	Role    Role              `yaml:"role" doc:"role assigned to callers that do not get a role from grants. If this role is not set, such callers are refused"`
 	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores all other values"`
 	Labels  map[string]string `yaml:"labels" doc:"labels that callers' resources get from claims, by name. Callers cannot set these labels"`
 }
@@ -28,7 +28,7 @@ type Mapping struct {
 type ClaimNames struct {
 	Org   string `yaml:"org" doc:"claim that contains the id of an organisation listed in orgs"`
 	Team  string `yaml:"team" doc:"claim that contains exactly one team of the organisation"`
-	Roles string `yaml:"roles" doc:"claim whose values grants maps to roles"`
+	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles"`
 }
 
 // names returns the claims that the mapping reads, by their paths in the configuration.

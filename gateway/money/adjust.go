@@ -49,7 +49,7 @@ type adjusting struct {
 	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period to adjust. Every longer period is adjusted as well"`
 	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required unless kind is reset"`
 	Team      adminapi.Team `query:"team" doc:"id of the team to adjust. If team and key are absent, the organisation is adjusted"`
-	Key       string        `query:"key" doc:"id of the key to adjust. The team of the key and the organisation are adjusted as well"`
+	Key       string        `query:"key" doc:"id of the key to adjust. The key's team and the organisation are adjusted as well"`
 	Reason    string        `query:"reason,required" max:"500" doc:"reason to record in the audit log and the history"`
 	RequestID string        `query:"request_id" max:"100" doc:"id of the request, which can contain letters, digits, '.', '_' and '-'. A request whose id was used in the last 90 days changes nothing. Default: a new id"`
 }

@@ -44,7 +44,7 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Budget limits, in USD or as a count.")))
 	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Amount used of each budget limit.")))
 	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved",
-		metric.WithDescription("Amount reserved of each budget limit.")))
+		metric.WithDescription("Reserved amount of each budget limit.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))

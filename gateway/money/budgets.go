@@ -59,8 +59,8 @@ type listedBudgets struct {
 	Team   adminapi.Team `query:"team" doc:"only budgets of this team and its keys"`
 	Key    string        `query:"key" doc:"only budgets of this key"`
 	Search string        `query:"search" max:"200" doc:"only budgets of teams and keys whose id contains this text"`
-	AtRisk bool          `query:"at_risk" doc:"only budgets at least 80 % used or reserved, or expected to run out before their period ends"`
-	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"sort order: exhaustion sorts by exhaustion date, percent by the percentage used or reserved, and scope by organisation, team and key"`
+	AtRisk bool          `query:"at_risk" doc:"return only budgets that are at least 80 % used or reserved, or that are expected to run out before their period ends"`
+	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"sort order: exhaustion (by exhaustion date), percent (by the percentage used or reserved) or scope (by organisation, team and key)"`
 }
 
 func (p *listedBudgets) selects(b *BudgetRow) bool {

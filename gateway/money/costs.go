@@ -156,7 +156,7 @@ func (m *Money) costRows() []adminapi.Endpoint {
 				Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "Resource costs in the columns of FOCUS 1.2", AuditsReads: true,
+			Pattern: "GET /admin/spend/export", Summary: "Resource costs in the FOCUS 1.2 format", AuditsReads: true,
 			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
 			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export resource costs as CSV with the columns of FOCUS 1.2",
 				Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},

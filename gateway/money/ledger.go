@@ -121,7 +121,7 @@ type adopting struct {
 
 	ID   string        `query:"id,required" doc:"id of the resource"`
 	Team adminapi.Team `query:"team" doc:"id of the team"`
-	Key  string        `query:"key" doc:"id of the key. The new owner is the key and its team"`
+	Key  string        `query:"key" doc:"id of the key. The resource is assigned to the key and its team"`
 }
 
 // adopt assigns a resource to a team, or to a key and its team.

@@ -70,7 +70,7 @@ func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest reservation, by whether its call is in progress or has an unknown outcome.")))
 	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
-		metric.WithDescription("Reservations of this gateway whose calls have exceeded the maximum call duration.")))
+		metric.WithDescription("Number of reservations held by this gateway for calls that have exceeded the maximum duration.")))
 	queued := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.queued",
 		metric.WithDescription("Settlements of this gateway that the ledger's store has not accepted yet.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {

@@ -138,7 +138,9 @@ func entered(row operation.Spec, verb operation.Verb) bool {
 }
 
 // reservation returns the reservation of a call. raises reports whether the call raises the amounts of the resource.
-func (f *Reserve) reservation(ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
+func (f *Reserve) reservation(
+	ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb,
+) (r *filter.Reservation, raises bool, err error) {
 	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
 		Owner:    ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
@@ -181,7 +183,7 @@ func (f *Reserve) reservation(ex *filter.Exchange, plan *ledger.Plan, kind opera
 	}
 	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
 		if ex.Evaluation.PriceErr != nil {
-			return nil, false, problem.PriceUnavailable.New("the platform's price list is unavailable, but a budget limits cost; try again").
+			return nil, false, problem.PriceUnavailable.New("a budget limits the cost of the call, and the platform's price list is unavailable; try again").
 				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
 		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, but a budget limits cost: " + in.Cost.Reason)
@@ -362,7 +364,9 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 }
 
 // takes returns the amounts of a resource according to the platform's response, with the current workers of an endpoint.
-func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) ledger.Amounts {
+func (*Reserve) takes(
+	ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64,
+) ledger.Amounts {
 	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.PodStopped(record) {
 		return r.After // the pod was started, and its next read reports the amounts
 	}

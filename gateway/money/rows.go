@@ -37,7 +37,7 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 				Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Resources that count against budgets, page by page", Role: adminapi.Viewer,
+			Pattern: "GET /admin/spend/resources", Summary: "Resources that count against budgets, one page at a time", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
 			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List resources that count against budgets, most expensive first",
 				Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},

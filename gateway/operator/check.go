@@ -81,7 +81,8 @@ func audiences(o *settings.Org, at string) fault.Found {
 		path := fault.Index(at+".policies", i)
 		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams,
 			func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
-		errs.If(everyTeam, path+".except_teams", "lists all teams of the organisation, so the entry applies only to callers without a team")
+		errs.If(everyTeam, path+".except_teams",
+			"lists all teams of the organisation as exceptions, so the entry applies only to callers without a team")
 		held := func(k settings.Key) bool {
 			if len(k.Roles) == 0 {
 				return slices.Contains(e.Roles, string(identity.RoleOperator))

@@ -161,7 +161,7 @@ func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 	case own == nil || own.Owner == "":
 		return problem.Forbidden.New("you cannot approve your own request, and your key has no owner to compare with")
 	case asks < 0:
-		return problem.Forbidden.New("you cannot approve your own request: leads can only approve requests of configured keys")
+		return problem.Forbidden.New("you cannot approve your own request; leads can approve only requests that were made with configured keys")
 	case o.Keys[asks].Owner == "" || strings.EqualFold(strings.TrimSpace(o.Keys[asks].Owner), strings.TrimSpace(own.Owner)):
 		return problem.Forbidden.Newf("you cannot approve your own request: key %s has no other owner", r.Key)
 	}

@@ -17,7 +17,7 @@ import (
 
 // OrgBounds restricts organisations that are configured in files of their own. The zero value imposes no restrictions.
 type OrgBounds struct {
-	Budget ledger.Budget `yaml:"budget" doc:"highest budget that an organisation in orgs_files can have. The organisation must set each limit that is set here, to at most the value here, and its budget can be approvable only if this budget is approvable"`
+	Budget ledger.Budget `yaml:"budget" doc:"highest budget that an organisation in orgs_files can have. The organisation must set every limit that is set here, to the same value or a lower value. Its budget can be approvable only if this budget is approvable"`
 	Env    []string      `yaml:"credential_env" doc:"environment variables that an organisation's secrets can refer to, as patterns with * and ?, such as KEY_{id}. In a pattern, {id} stands for the organisation's ID in capitals, with _ in place of all characters other than letters and digits. If absent, all variables are permitted; [] permits none"`
 	Files  []string      `yaml:"credential_files" doc:"files that an organisation's secrets, tokens and keys can refer to, as patterns such as /run/secrets/{id}/*. In a pattern, {id} stands for the organisation's ID, and * does not match a slash. If absent, only files in the directory of the organisation's file are permitted; [] permits none"`
 
@@ -44,7 +44,8 @@ func (b *OrgBounds) Validate() error {
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
 			_, err := path.Match(p, "")
-			errs.If(err != nil, fault.Index(name, i), "invalid pattern %q: each [ must be closed by ], and each \\ must be followed by a character", p)
+			errs.If(err != nil, fault.Index(name, i),
+				"invalid pattern %q: each [ must be closed by ], and each \\ must be followed by a character", p)
 		}
 	}
 	return errors.Join(errs...)

@@ -152,7 +152,7 @@ type Timeouts struct {
 	Call     time.Duration `yaml:"call" doc:"time limit for a complete call that changes something. The limit also applies after the caller has disconnected" reload:"live"`
 	Lookup   time.Duration `yaml:"lookup" doc:"time to search for the created resource if the response to a create was lost, before the caller gets an answer; 0 means an immediate answer" reload:"live"`
 	Run      time.Duration `yaml:"run" doc:"time to wait for each part of a run interface response, starting with the headers" reload:"live"`
-	Body     time.Duration `yaml:"body" doc:"time limit for receiving a request body, or each MiB of it on the run interface" reload:"restart"`
+	Body     time.Duration `yaml:"body" doc:"time limit for receiving a request body. On the run interface, the limit applies to each MiB of the body" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"time limit for sending one part of a response to a caller" reload:"restart"`
 	Notice   time.Duration `yaml:"notice" doc:"time to keep serving at shutdown after the readiness probe has begun to fail, so that load balancers notice the shutdown; 0 means 5s if envoy.xds.groups is set, and no delay otherwise" reload:"restart"`
 	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work after the listeners have closed" reload:"restart"`

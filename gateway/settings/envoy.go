@@ -67,7 +67,7 @@ type NodeGroup struct {
 	Certificates []TLS `yaml:"certificates" doc:"additional certificates of the listener for other host names. If no host name matches, the certificate in tls is used"`
 	HTTP3        bool  `yaml:"http3" doc:"also listen for HTTP/3 on the UDP port with the same number. Requires tls"`
 
-	TrustedHops int `yaml:"trusted_hops" doc:"number of proxies in front of the group's Envoys that append to X-Forwarded-For" unit:"proxies"`
+	TrustedHops int `yaml:"trusted_hops" doc:"number of proxies that append to X-Forwarded-For in front of the group's Envoys" unit:"proxies"`
 
 	Zone string `yaml:"zone" doc:"zone of the group's Envoys. The Envoys prefer gateways in this zone, and use gateways in other zones if too few are healthy"`
 

@@ -97,7 +97,7 @@ type Org struct {
 
 	Over      ledger.OverBudgetAction `yaml:"over" doc:"action when the budget of the organisation is exceeded"`
 	Idle      ledger.Idle             `yaml:"idle" doc:"definition of idle resources, and the action to take for them"`
-	Alerts    Alerts                  `yaml:"alerts" doc:"receivers and times of alerts, such as for a budget that is nearly used up, an unusually expensive hour or an exception that ends soon"`
+	Alerts    Alerts                  `yaml:"alerts" doc:"receivers and times of alerts, for example about a budget that is nearly used up, an unusually expensive hour or an exception that ends soon"`
 	Endpoints ledger.Counting         `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts the maximum, so that budgets are never exceeded; min counts the minimum; active counts the workers found at the last reconciliation with the platform, but at least the minimum. If empty, max is used"`
 	Runs      ledger.Runs             `yaml:"runs" doc:"counting of runs for budgets"`
 	Isolation Isolation               `yaml:"isolation" doc:"access of callers to resources of other callers in the organisation"`

@@ -64,7 +64,7 @@ func (d approvalData) Shown(f *frame) excerpt[approval.Record] {
 func (d approvalData) Empty(f *frame) empty {
 	e := empty{
 		Icon: "inbox", Title: "No pending requests",
-		Text: "A denied request appears here if its policy or budget is approvable. After approval, the caller can send the request again once.",
+		Text: "A denied request appears here if its policy or budget allows approvals. After approval, the caller can send the request one more time.",
 	}
 	if len(d.Approvals) > 0 && !d.all(f) {
 		e.Next = &button{Title: "View answered requests", Path: f.With("view", "all")}

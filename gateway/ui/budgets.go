@@ -159,7 +159,7 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			return v.Link("cost", "range", monthToDate)
 		},
 		Empty: empty{Icon: "wallet", Title: "No budgets",
-			Text: "Budgets of the organisation, its teams and keys appear here. Set budget in the configuration."},
+			Text: "Budgets of the organisation, its teams and its keys appear here. Set a budget in the configuration."},
 	}
 	if list.Next != "" {
 		spec.Next = v.With("cursor", list.Next)
@@ -275,6 +275,6 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 			}},
 		},
 		Empty: empty{Icon: "wallet", Title: "No limit",
-			Text: "Budgets of the organisation, or of the team selected above, limit the GPU hours that fit."},
+			Text: "The budgets of the organisation, or of the team selected above, limit these GPU hours."},
 	})
 }

@@ -367,7 +367,7 @@ func (d *costData) table(v *visit) table {
 		Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
 		Empty: (&listing{Chips: d.Chips}).empty(v, empty{
 			Icon: "chart", Title: "No cost in this period",
-			Text: "Choose a longer time range. Costs appear here as soon as a resource is created through the gateway. Create one:",
+			Text: "Costs appear here as soon as a resource is created through the gateway. Choose a longer time range, or create a resource:",
 			Code: firstCall(),
 		}),
 	})

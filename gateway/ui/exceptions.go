@@ -109,7 +109,7 @@ func endCell(v *visit, until time.Time) cell {
 func noExceptions() empty {
 	return empty{
 		Icon: "hourglass", Title: "No active exceptions",
-		Text: "Exceptions to policies, approved requests, snoozed resources and scheduled brownouts appear here with the time they end. Policy exceptions are set in the configuration:",
+		Text: "Policy exceptions, approved requests, snoozed resources and scheduled brownouts appear here with their end times. Policy exceptions are set in the configuration:",
 		Code: &code{"configuration", "exceptions:\n  - id: launch-week\n    policy: gpu_count\n    teams: [research]\n    until: 2027-01-31T00:00:00Z\n    reason: launch week\n    granted_by: ada"},
 	}
 }

@@ -307,7 +307,7 @@ func ownDenied(v *visit, list []explain.Summary) table {
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 7 days",
-			Text: "Denied requests appear here, with the reason and what would have to change."},
+			Text: "Denied requests appear here, with the reason and the change that would let them pass."},
 	})
 }
 
@@ -398,7 +398,8 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
 		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period",
-			Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),
+			Text: "Requests that you make with your key appear here, with their outcome. Choose a longer time range, or send a request:",
+			Code: firstCall()}),
 	})
 	return l
 }

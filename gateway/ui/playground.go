@@ -206,7 +206,7 @@ func faultsOf(text string) (out []lineFault) {
 
 // Head returns the header.
 func (p playground) Head(f *frame) head {
-	h := head{Title: "Playground", Text: "Test a draft policy on a recorded request, or on the requests of the last days. The draft does not take effect."}
+	h := head{Title: "Playground", Text: "Test a draft policy on a recorded request, or on the requests of the last few days. The draft does not change any decision."}
 	if p.Decision != "" {
 		h.Actions = []button{{Title: "View request", Icon: "list", Path: f.Link("requests/" + url.PathEscape(p.Decision))}}
 	}

@@ -17,8 +17,8 @@ type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"price per run" unit:"USD"`
 	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images in a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; missing members count as 1" unit:"USD"`
 	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size is taken from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
-	DefaultWidth   int64 `yaml:"default_width" doc:"image width if the body does not set a width" unit:"pixels"`
-	DefaultHeight  int64 `yaml:"default_height" doc:"image height if the body does not set a height" unit:"pixels"`
+	DefaultWidth   int64 `yaml:"default_width" doc:"default image width, used if the body does not set a width" unit:"pixels"`
+	DefaultHeight  int64 `yaml:"default_height" doc:"default image height, used if the body does not set a height" unit:"pixels"`
 	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of output. The length is taken from input.duration or, if it is absent, from default_seconds" unit:"USD"`
 	RoundSeconds   int64 `yaml:"round_seconds" doc:"round lengths up to a multiple of this number" unit:"seconds"`
 	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand characters of input.prompt, where each UTF-8 byte counts as a character" unit:"USD"`
@@ -30,7 +30,7 @@ type RunPrice struct {
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"number of tokens per choice if the body sets no limit" unit:"tokens"`
 
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices per image or per second, by resolution as written in input.resolution or input.size. These prices must not exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
-	DefaultResolution string           `yaml:"default_resolution" doc:"resolution of a run if the body does not set a resolution"`
+	DefaultResolution string           `yaml:"default_resolution" doc:"default resolution of a run, used if the body does not set a resolution"`
 	AtLeastDefault    bool             `yaml:"at_least_default" doc:"reserve at least the default size, length or number of tokens, even if the body asks for less"`
 
 	// Free is set if the configured price is 0. FreeInput and FreeCached are set if the price of input tokens or of cached input

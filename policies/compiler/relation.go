@@ -34,7 +34,7 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			other, _ := object[name].(string)
 			if specs[name] == nil || specs[other] == nil {
-				return nil, fmt.Errorf("%s: %s or %v is not a parameter", demand, name, object[name])
+				return nil, fmt.Errorf("%s: %s and %v must both be parameters", demand, name, object[name])
 			}
 			out = append(out, relation{demand, name, other})
 		}

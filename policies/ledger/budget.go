@@ -14,10 +14,10 @@ import (
 // Budget limits the amounts of a scope. A zero member means no limit.
 type Budget struct {
 	PerHour    catalog.Money `yaml:"per_hour" doc:"maximum hourly cost, including reservations; 0 means no limit" unit:"USD" zero:"omit"`
-	PerDay     catalog.Money `yaml:"per_day" doc:"maximum cost accrued in a calendar day of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"maximum cost accrued in a calendar day, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
 	PerWeek    catalog.Money `yaml:"per_week" doc:"maximum cost accrued in a week of the organisation's time zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
-	PerMonth   catalog.Money `yaml:"per_month" doc:"maximum cost accrued in a calendar month of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
-	PerQuarter catalog.Money `yaml:"per_quarter" doc:"maximum cost accrued in a calendar quarter of the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"maximum cost accrued in a calendar month, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"maximum cost accrued in a calendar quarter, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
 	Total      catalog.Money `yaml:"total" doc:"maximum cost accrued in total, for example the amount of a grant. The limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
 	GPUs       int64         `yaml:"gpus" doc:"maximum number of GPUs in running pods, clusters and endpoints. An endpoint counts with its maximum number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
 	Pods       int64         `yaml:"pods" doc:"maximum number of pods, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`

@@ -11,9 +11,9 @@ import (
 type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"interval between reconciliations of the ledger with the platform"`
 	Unresolved time.Duration `yaml:"unresolved" doc:"time to search for the resource of an unanswered call before its reservation is released"`
-	Bills      time.Duration `yaml:"bills" doc:"time after the end of an hour until the platform's bill for the hour is complete. The counted cost is then corrected to the bill; 0 disables corrections"`
+	Bills      time.Duration `yaml:"bills" doc:"time from the end of an hour until the platform's bill for that hour is complete. The gateway then corrects the counted cost to match the bill; 0 disables corrections"`
 	Reports    string        `yaml:"reports" doc:"directory for weekly reports, each stored as a JSON file; empty disables these files. See orgs[].alerts.report"`
-	History    Retention     `yaml:"history" doc:"retention of the cost of each resource"`
+	History    Retention     `yaml:"history" doc:"retention period of the cost records of each resource"`
 }
 
 // Retention is the retention time of roll-ups, in days.

@@ -35,7 +35,8 @@ type LabelRule struct {
 // Validate checks r and joins the errors it finds, each with its path.
 func (r LabelRule) Validate() error {
 	var errs fault.Found
-	errs.If(!labelName.MatchString(r.Name), "name", "must be at most 32 characters from a-z, 0-9 and _.-, starting with a letter")
+	errs.If(!labelName.MatchString(r.Name), "name",
+		"must start with a letter and have at most 32 characters, which can be a-z, 0-9, _, . and -")
 	for i, v := range r.Values {
 		errs.If(!labelValue.MatchString(v), fault.Index("values", i),
 			"must be at most 63 letters, digits and ._/:@-, starting with a letter or digit")

@@ -7,7 +7,7 @@ import (
 
 // Paging contains the parameters of a paginated list. Parameter structs embed it.
 type Paging struct {
-	Cursor string `query:"cursor" max:"1000" doc:"cursor from the field next of the previous page"`
+	Cursor string `query:"cursor" max:"1000" doc:"cursor: the value of the field next in the previous page"`
 	Limit  int    `query:"limit" min:"1" max:"1000" default:"100" doc:"maximum number of entries"`
 }
 
