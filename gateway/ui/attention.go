@@ -92,7 +92,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 // under the name that the gateway assigns to anonymous principals.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(a.Summary), a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
 	x.Text = "Requested by " + callerText(a.Key, a.Team)
 	x.Text += deniedBy(a.DeniedBy) + approvedFor(a.USD, a.Per) + " · request expires "
 	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {

@@ -165,7 +165,7 @@ func (d *costData) unmatched(v *visit, q url.Values) {
 			}
 			x.suggest(value)
 		}
-		d.Table.Empty.Text = "No cost in this period has the " + strings.ToLower(x.Label[:1]) + x.Label[1:] + " " + strconv.Quote(x.Value) + "."
+		d.Table.Empty.Text = "No cost in this period matches the filter " + x.Label + " " + strconv.Quote(x.Value) + "."
 		if n := min(5, len(x.Suggest)); n > 0 {
 			d.Table.Empty.Text += " Values with costs: " + strings.Join(x.Suggest[:n], ", ") + "."
 		}

@@ -226,7 +226,7 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 // Approvals page, with a cost limit.
 func ownApprovalItem(v *visit, r *selfservice.Request) item {
 	until := v.When(r.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(r.Summary), r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
 	var by []string
 	for _, refusal := range r.Refusals {
 		by = append(by, refusal.By)

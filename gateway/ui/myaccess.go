@@ -113,7 +113,7 @@ func newApprovalPage(v *visit, list []selfservice.Request, me *selfservice.Me) a
 }
 
 func newApprovalCard(v *visit, r *selfservice.Request, me *selfservice.Me) approvalCard {
-	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Summary, r.Operation), Status: statusOf(string(r.State))}
+	c := approvalCard{ID: r.ID, Title: cmp.Or(readable(r.Summary), r.Operation), Status: statusOf(string(r.State))}
 	price := "Unknown"
 	if r.USD != "" {
 		price = amount(r.USD) + " per " + string(r.Per)

@@ -49,7 +49,7 @@ type overviewData struct {
 const overviewRows = 3
 
 // overviewPlot is the height of the chart's plot in pixels. At this height, the page fits into a window of 1280 by 800.
-const overviewPlot = 136
+const overviewPlot = 132
 
 func loadOverview(v *visit) (any, int, string) {
 	var f overviewFacts
