@@ -55,8 +55,11 @@ func warnShared(c *settings.Config) error {
 		path   string
 		secret *strictyaml.Secret
 	}
-	list := []named{{"admin.token", &c.Admin.Token}, {"envoy.xds.token", &c.Envoy.XDS.Token},
-		{"audit.webhook.secret", &c.Audit.Webhook.Secret}}
+	list := []named{
+		{"admin.token", &c.Admin.Token},
+		{"envoy.xds.token", &c.Envoy.XDS.Token},
+		{"audit.webhook.secret", &c.Audit.Webhook.Secret},
+	}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
 		list = append(list, named{at + ".credential", &o.Credential}, named{at + ".alerts.snooze_secret", &o.Alerts.SnoozeSecret},

@@ -28,8 +28,10 @@ func (a *allowance) tooSlow(name string) error {
 }
 
 func (a *allowance) tooLarge(name string) error {
-	return &fs.PathError{Op: "read", Path: name,
-		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed the limit of their total size", files.ErrTooLarge)}
+	return &fs.PathError{
+		Op: "read", Path: name,
+		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed the limit of their total size", files.ErrTooLarge),
+	}
 }
 
 func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }

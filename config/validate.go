@@ -210,9 +210,11 @@ func baseURL(address string, allowInsecure bool) error {
 }
 
 func validateOrg(o *settings.Org, demoKeys bool) error {
-	errs := fault.Found{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()),
+	errs := fault.Found{
+		fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()),
 		fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()),
-		fault.At("prices", o.Prices.Validate())}
+		fault.At("prices", o.Prices.Validate()),
+	}
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
 		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()),

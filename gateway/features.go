@@ -144,8 +144,10 @@ func (p *parts) list() []feature {
 			},
 		},
 		{name: "prices", apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping,
-				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
+			return []tasks.Task{{
+				Name: "catalog", Until: tasks.Stopping,
+				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) },
+			}}
 		}},
 		{
 			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Endpoints()) },
@@ -165,8 +167,10 @@ func (p *parts) list() []feature {
 		{name: "access", routes: p.access.Routes},
 		{name: "self-service", routes: p.self.Routes},
 		{name: "questions", rows: p.questions.Endpoints, stages: p.estimateStages},
-		{name: "fleet", rows: p.fleet.Endpoints,
-			tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
+		{
+			name: "fleet", rows: p.fleet.Endpoints,
+			tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} },
+		},
 		{name: "platform's description", tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "platform's description", Until: tasks.Stopping, Run: p.follower.Run}}
 		}},
@@ -259,9 +263,11 @@ func (p *parts) policyStages(c *compiled) stages {
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
 		"call/read labels": filter.Labels{},
-		"call/reserve budget": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"),
+		"call/reserve budget": &money.Reserve{
+			Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"),
 			Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved,
-			Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
+			Costs: p.money.Ledger.Costs, StreamOptions: c.refusing,
+		},
 		"call/measure usage": money.Measure{},
 	}
 }
@@ -276,8 +282,10 @@ func auditStages(*compiled) stages {
 
 // newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis),
-		room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets, cfg.Overload)}
+	p := &parts{
+		kit: k, scripts: store.NewBatchClient(k.deps.Redis),
+		room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets, cfg.Overload),
+	}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()
@@ -436,8 +444,10 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version,
 		Current: p.current.view, File: p.deps.File,
 	}
-	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle,
-		Refused: p.decisions.RefusalCounts}
+	p.overview = operator.OverviewSources{
+		Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle,
+		Refused: p.decisions.RefusalCounts,
+	}
 	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
 	p.fitting = operator.Fitting{Org: p.current.view.Org, Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil

@@ -9,8 +9,10 @@ import (
 // legacyFeature returns the legacy APIs, v1 and GraphQL. The gateway builds and runs without this file, gateway/legacy and translate, if the
 // lines that name them in features.go are deleted too; .ci/without-legacy does that.
 func (p *parts) legacyFeature() feature {
-	return feature{name: "legacy", rows: p.legacy.Endpoints, routes: legacy.Routes, compile: p.compileLegacy,
-		stages: legacyStages, tasks: p.legacy.Tasks}
+	return feature{
+		name: "legacy", rows: p.legacy.Endpoints, routes: legacy.Routes, compile: p.compileLegacy,
+		stages: legacyStages, tasks: p.legacy.Tasks,
+	}
 }
 
 // makeLegacy creates the translators of v1 and GraphQL and the record of their callers.

@@ -39,8 +39,10 @@ func (p *parts) compileTraffic(c *compiled) error {
 		return err
 	}
 	c.pipeline.Upstream, c.account = client, upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
-	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
-		Health: p.runs.Operation("endpointHealth")}
+	c.reader = &filter.Reader{
+		Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
+		Health: p.runs.Operation("endpointHealth"),
+	}
 	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
 	c.pipeline.Ports.Sender = &filter.Dispatcher{
 		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,

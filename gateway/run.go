@@ -91,8 +91,10 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	if on.envoy != nil {
 		list = append(list,
 			tasks.Task{Name: "envoy door", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.serveGRPC(ctx, over, on.envoy) }},
-			tasks.Task{Name: "envoy fleet", Until: tasks.Closed,
-				Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) }})
+			tasks.Task{
+				Name: "envoy fleet", Until: tasks.Closed,
+				Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) },
+			})
 	}
 	for i := range g.features {
 		if own := g.features[i].tasks; own != nil {

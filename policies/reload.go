@@ -189,8 +189,10 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 		if err == nil {
 			return nil
 		}
-		f := &policyconfig.Error{Org: org, File: cfg.Directory.String(), Path: "rego",
-			Message: "organisation " + org + ": " + err.Error(), Cause: err}
+		f := &policyconfig.Error{
+			Org: org, File: cfg.Directory.String(), Path: "rego",
+			Message: "organisation " + org + ": " + err.Error(), Cause: err,
+		}
 		if b := cfg.Bundle; b != nil {
 			f.File, f.Path = cmp.Or(b.File.String(), b.URL.String()), "bundle"
 		}

@@ -212,8 +212,10 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 		if err := d.Decode(&m); err != nil {
 			return q, err
 		}
-		q = operator.ExplainRequest{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team,
-			Roles: m.Roles, Header: http.Header{}}
+		q = operator.ExplainRequest{
+			Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team,
+			Roles: m.Roles, Header: http.Header{},
+		}
 		for name, v := range m.Header {
 			q.Header.Set(name, v)
 		}

@@ -138,8 +138,10 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 			return nil, fmt.Errorf("%s contains the endpoint %q, which must use https", address, endpoint)
 		}
 	}
-	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device,
-		AuthStyle: oauth2.AuthStyleInParams}}, nil
+	return &oauth2.Config{Endpoint: oauth2.Endpoint{
+		AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device,
+		AuthStyle: oauth2.AuthStyleInParams,
+	}}, nil
 }
 
 // issuerClient sends requests to issuers. It does not follow redirects to addresses that are not confidential.

@@ -40,8 +40,10 @@ func ownRecords() []mine {
 			use: "decisions", short: "List decisions on your calls, with the reason for each refusal", path: "/tollgate/decisions",
 			example: "tollgate my decisions --refused --since 24h", like: "GET /admin/decisions", show: of(decisionsPage),
 		},
-		{use: "approvals", short: "List your requests for approval", example: "tollgate my approvals",
-			path: "/tollgate/approvals", show: of(approvalsPage)},
+		{
+			use: "approvals", short: "List your requests for approval", example: "tollgate my approvals",
+			path: "/tollgate/approvals", show: of(approvalsPage),
+		},
 		{
 			use: "keys", short: "List the keys of your team, as its lead", example: "tollgate my keys", path: "/tollgate/keys",
 			show: of(func(l *struct{ Keys []callers.Key }, _ asked) page { return page{sheets: []sheet{keySheet(l.Keys)}} }),

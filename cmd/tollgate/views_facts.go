@@ -49,8 +49,10 @@ func comparedPage(c *money.Comparison, a asked) page {
 		r := &c.Rows[i]
 		var line []any
 		for _, by := range groups {
-			line = append(line, costCells(&money.Cost{Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU,
-				DataCenter: r.DataCenter, Labels: r.Labels}, by)...)
+			line = append(line, costCells(&money.Cost{
+				Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU,
+				DataCenter: r.DataCenter, Labels: r.Labels,
+			}, by)...)
 		}
 		s = append(s, append(line, usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
 	}

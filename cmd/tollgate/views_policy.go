@@ -65,6 +65,8 @@ func decisionCells(s *explain.Summary) []any {
 			outcomes = append(outcomes, part.word+" "+strings.Join(part.list, ", "))
 		}
 	}
-	return []any{s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status),
-		strings.Join(outcomes, "; "), s.Reason}
+	return []any{
+		s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status),
+		strings.Join(outcomes, "; "), s.Reason,
+	}
 }

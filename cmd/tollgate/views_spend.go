@@ -53,8 +53,10 @@ type resourceList struct {
 }
 
 func resourcesPage(l *resourceList, _ asked) page {
-	p := page{sheets: []sheet{resourceSheet(l.Resources)},
-		text: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
+	p := page{
+		sheets: []sheet{resourceSheet(l.Resources)},
+		text:   []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))},
+	}
 	if l.Next != "" {
 		p.text = append(p.text, sentence("next", l.Next))
 	}
@@ -85,8 +87,10 @@ func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
 }
 
 func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
-	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers",
-		"gb", "sandboxes", "gateway", "decision"}}
+	s := sheet{{
+		"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers",
+		"gb", "sandboxes", "gateway", "decision",
+	}}
 	for _, h := range l.Holds {
 		a := h.Reserves
 		s.add(h.ID, age(h.Age), h.State, h.Until, h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
@@ -140,8 +144,10 @@ func costCells(r *money.Cost, by string) []any {
 }
 
 func forecastPage(f *money.Forecasts, _ asked) page {
-	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low",
-		"month high", "days"}}, budgetSheet()
+	s, budgets := sheet{{
+		"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low",
+		"month high", "days",
+	}}, budgetSheet()
 	for _, r := range f.Scopes {
 		budgets.addBudgets(r.Scope, r.Budgets)
 		s.add(r.Scope, usd(r.PerHour), usd(r.Today), usd(r.Day.Expected), usd(r.Day.Low), usd(r.Day.High),

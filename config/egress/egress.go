@@ -26,8 +26,10 @@ func NewClient(guard Guard, dial time.Duration) *http.Client {
 }
 
 func newClient(guard Guard, dial time.Duration, c *tls.Config) *http.Client {
-	t := &transport{guard: guard, direct: newTransport(&net.Dialer{Timeout: dial, Control: guard}, c),
-		proxied: newTransport(&net.Dialer{Timeout: dial}, c)}
+	t := &transport{
+		guard: guard, direct: newTransport(&net.Dialer{Timeout: dial, Control: guard}, c),
+		proxied: newTransport(&net.Dialer{Timeout: dial}, c),
+	}
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return proxyOf(r.URL) }
 	return &http.Client{
 		Transport:     t,

@@ -130,15 +130,21 @@ func (s *source) wrongLine(data []byte, from int, message string) int {
 // explained returns a parser error in terms of a configuration file, with a hint.
 func explained(message string) (text, hint string) {
 	for _, e := range []struct{ message, text, hint string }{
-		{"did not find expected key", "line is not aligned with the keys before it",
-			"begin the keys of one mapping in the same column"},
-		{"did not find expected '-' indicator", "line is not aligned with the entries before it",
-			"begin the entries of one list with - in the same column"},
+		{
+			"did not find expected key", "line is not aligned with the keys before it",
+			"begin the keys of one mapping in the same column",
+		},
+		{
+			"did not find expected '-' indicator", "line is not aligned with the entries before it",
+			"begin the entries of one list with - in the same column",
+		},
 		{"did not find expected <document start>", "line does not belong to any key before it", "begin the keys of one mapping in the same column"},
 		{"did not find expected ',' or ']'", "list in brackets is not closed", "write a comma between its entries and ] at its end"},
 		{"did not find expected ',' or '}'", "mapping in braces is not closed", "write a comma between its entries and } at its end"},
-		{"mapping values are not allowed in this context",
-			"unexpected colon", "align the key with the keys before it, or quote a text that contains a colon and a space"},
+		{
+			"mapping values are not allowed in this context",
+			"unexpected colon", "align the key with the keys before it, or quote a text that contains a colon and a space",
+		},
 		{"block sequence entries are not allowed in this context", "unexpected -", "begin the list on a new line"},
 		{"could not find expected ':'", "key without a colon", "write key: value"},
 		{"found character that cannot start any token", "text begins with a reserved character", "quote it"},

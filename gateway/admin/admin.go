@@ -41,8 +41,10 @@ func New(g *Guard, rows []adminapi.Endpoint) http.Handler {
 func (d Deps) gatewayRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{Pattern: "GET /livez", Summary: "Reports whether the process is running", HTTPHandler: live, Response: reflect.TypeFor[probed]()},
-		{Pattern: "GET /readyz", Summary: "Reports whether calls are served", HTTPHandler: d.ready, Response: reflect.TypeFor[probed](),
-			ErrorStatuses: []int{http.StatusServiceUnavailable}},
+		{
+			Pattern: "GET /readyz", Summary: "Reports whether calls are served", HTTPHandler: d.ready, Response: reflect.TypeFor[probed](),
+			ErrorStatuses: []int{http.StatusServiceUnavailable},
+		},
 		{
 			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(orgs),

@@ -44,8 +44,10 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
 	if token != "" {
-		d.byDigest[identity.DigestOf(token)] = entry{admin: adminapi.Principal{Name: adminapi.SharedAdmin,
-			Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true}}
+		d.byDigest[identity.DigestOf(token)] = entry{admin: adminapi.Principal{
+			Name:  adminapi.SharedAdmin,
+			Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true,
+		}}
 	}
 	for i, a := range accounts {
 		if names[a.Name] {

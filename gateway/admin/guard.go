@@ -107,8 +107,10 @@ type TokenError struct {
 func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
-			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest,
-				Reason: "if no admin token is configured, requests must address the host by IP address or as localhost"}}
+			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{
+				Status: http.StatusMisdirectedRequest,
+				Reason: "if no admin token is configured, requests must address the host by IP address or as localhost",
+			}}
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)
@@ -121,8 +123,10 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	}
 	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
 		if ok, wait := g.Attempts.Take(peer); !ok {
-			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests,
-				Reason: "too many invalid admin tokens from this address"}, wait}
+			return s, TokenError{adminapi.RefusedError{
+				Status: http.StatusTooManyRequests,
+				Reason: "too many invalid admin tokens from this address",
+			}, wait}
 		}
 	}
 	g.Logger.WarnContext(r.Context(), "invalid admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path",
@@ -147,8 +151,10 @@ func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) 
 	case err == nil:
 		return g.reaching(s), nil
 	case errors.Is(err, identity.ErrIssuerUnavailable):
-		return adminapi.Principal{}, TokenError{adminapi.RefusedError{Status: http.StatusServiceUnavailable,
-			Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
+		return adminapi.Principal{}, TokenError{adminapi.RefusedError{
+			Status: http.StatusServiceUnavailable,
+			Reason: identity.ErrIssuerUnavailable.Error(),
+		}, issuerWait}
 	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
 		return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
 	}

@@ -37,8 +37,10 @@ func document(rows []adminapi.Endpoint) object {
 		"paths": paths,
 		"components": object{
 			"schemas": s.schemas,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
-				"description": "A token with the required role from admin.admins or from an issuer in admin.issuers, or admin.token, which has all roles. If no token is configured, the listener accepts only loopback connections and does not require a token"}},
+			"securitySchemes": object{"token": object{
+				"type": "http", "scheme": "bearer",
+				"description": "A token with the required role from admin.admins or from an issuer in admin.issuers, or admin.token, which has all roles. If no token is configured, the listener accepts only loopback connections and does not require a token",
+			}},
 		},
 	}
 }

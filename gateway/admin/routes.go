@@ -31,14 +31,22 @@ func (d Deps) processRows() []adminapi.Endpoint {
 	const profile = "application/octet-stream"
 	return []adminapi.Endpoint{
 		{Pattern: "GET /metrics", Summary: "Metrics in the Prometheus format", HTTPHandler: d.metrics, ContentType: "text/plain"},
-		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: adminapi.Operator,
-			HTTPHandler: pprof.Index, ContentType: "text/html"},
-		{Pattern: "GET /debug/pprof/profile", Summary: "CPU profile", Role: adminapi.Operator, HTTPHandler: pprof.Profile,
-			Params: seconds, ContentType: profile},
-		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: adminapi.Operator,
-			HTTPHandler: pprof.Symbol, ContentType: "text/plain"},
-		{Pattern: "GET /debug/pprof/trace", Summary: "Execution trace", Role: adminapi.Operator, HTTPHandler: pprof.Trace,
-			Params: seconds, ContentType: profile},
+		{
+			Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: adminapi.Operator,
+			HTTPHandler: pprof.Index, ContentType: "text/html",
+		},
+		{
+			Pattern: "GET /debug/pprof/profile", Summary: "CPU profile", Role: adminapi.Operator, HTTPHandler: pprof.Profile,
+			Params: seconds, ContentType: profile,
+		},
+		{
+			Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: adminapi.Operator,
+			HTTPHandler: pprof.Symbol, ContentType: "text/plain",
+		},
+		{
+			Pattern: "GET /debug/pprof/trace", Summary: "Execution trace", Role: adminapi.Operator, HTTPHandler: pprof.Trace,
+			Params: seconds, ContentType: profile,
+		},
 	}
 }
 

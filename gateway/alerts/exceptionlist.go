@@ -84,8 +84,10 @@ func grantException(org string, r *approval.Record) Exception {
 	for i, refusal := range r.Refusals {
 		by[i] = refusal.By
 	}
-	x := Exception{Org: org, Kind: "approval", ID: r.ID, About: strings.Join(by, ", "),
-		For: strings.Trim(r.Team+"/"+r.Key, "/"), Until: r.Until.UTC()}
+	x := Exception{
+		Org: org, Kind: "approval", ID: r.ID, About: strings.Join(by, ", "),
+		For: strings.Trim(r.Team+"/"+r.Key, "/"), Until: r.Until.UTC(),
+	}
 	if a := r.Answer; a != nil {
 		x.By, x.Reason, x.From = a.By, a.Reason, timeOf(a.At)
 	}

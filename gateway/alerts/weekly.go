@@ -122,8 +122,10 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 
 func newWeekly(org, team string, to time.Time) *Weekly {
 	to = to.UTC()
-	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{},
-		Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
+	return &Weekly{
+		Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{},
+		Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{},
+	}
 }
 
 // known reports whether a part of the report could be read, and records the part's name if not. A BadRequestError is not a failure, because

@@ -29,8 +29,10 @@ func (a Service) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/approvals", Summary: "Approval requests", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.list),
-			Commands: []adminapi.Command{{Use: "approvals list ORG", Short: "List pending approval requests and recent answers",
-				Example: "tollgate approvals list acme"}},
+			Commands: []adminapi.Command{{
+				Use: "approvals list ORG", Short: "List pending approval requests and recent answers",
+				Example: "tollgate approvals list acme",
+			}},
 		},
 		{
 			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call once", Role: adminapi.Approver,
@@ -46,8 +48,10 @@ budgets and limits still apply.`,
 		{
 			Pattern: "POST /admin/approvals/deny", Summary: "Deny an approval request", Role: adminapi.Approver, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(a.deny),
-			Commands: []adminapi.Command{{Use: "approvals deny ORG ID", Short: "Deny a request, or revoke an unused grant",
-				Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
+			Commands: []adminapi.Command{{
+				Use: "approvals deny ORG ID", Short: "Deny a request, or revoke an unused grant",
+				Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'",
+			}},
 		},
 	}
 }

@@ -85,17 +85,25 @@ func (o Operators) Endpoints() []adminapi.Endpoint {
 		revoked = o.Keys.Tokens
 	}
 	return append([]adminapi.Endpoint{
-		{Pattern: "GET /admin/keys", Summary: "List the keys of an organisation, including configured keys",
-			AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
-		{Pattern: "POST /admin/keys/create", Summary: "Create a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true,
-			Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses()},
-		{Pattern: "POST /admin/keys/rotate", Summary: "Rotate the secret of a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg,
-			Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses()},
+		{
+			Pattern: "GET /admin/keys", Summary: "List the keys of an organisation, including configured keys",
+			AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list),
+		},
+		{
+			Pattern: "POST /admin/keys/create", Summary: "Create a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true,
+			Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses(),
+		},
+		{
+			Pattern: "POST /admin/keys/rotate", Summary: "Rotate the secret of a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg,
+			Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses(),
+		},
 		{
 			Pattern: "POST /admin/keys/revoke", Summary: "Revoke a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true,
 			Handler: adminapi.HandlerFor(o.revoke), ErrorStatuses: keyErrorStatuses(),
-			Commands: []adminapi.Command{{Use: "keys revoke ORG/KEY", Short: "Revoke a key that was created at run time, and close its streams",
-				Example: "tollgate keys revoke acme/batch"}},
+			Commands: []adminapi.Command{{
+				Use: "keys revoke ORG/KEY", Short: "Revoke a key that was created at run time, and close its streams",
+				Example: "tollgate keys revoke acme/batch",
+			}},
 		},
 	}, revoked.Endpoints()...)
 }

@@ -168,8 +168,10 @@ func CompileClass(c settings.Class) filter.Class {
 }
 
 func isolationOf(i settings.Isolation) filter.Isolation {
-	c := filter.Isolation{Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)),
-		Unowned: i.Unowned != "org", Exempt: i.Exempt}
+	c := filter.Isolation{
+		Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)),
+		Unowned: i.Unowned != "org", Exempt: i.Exempt,
+	}
 	if len(c.Exempt) == 0 {
 		c.Exempt = []identity.Role{identity.RoleAdmin}
 	}

@@ -142,12 +142,16 @@ func (t *Tokens) revoke(ctx context.Context, s adminapi.Principal, p revokeParam
 		return RevokedToken{}, err
 	}
 	now := t.deps.Now().UTC().Truncate(time.Second)
-	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(),
-		Until: now.Add(max(minRetention, c.MaxLifetime()))}
+	next := RevokedToken{
+		Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(),
+		Until: now.Add(max(minRetention, c.MaxLifetime())),
+	}
 	err = t.add(ctx, &next)
 	if errors.Is(err, store.ErrFull) {
-		return next, adminapi.RefusedError{Status: http.StatusConflict,
-			Reason: "limit of 10000 revocations reached; revoke by subject, or remove the issuer from the configuration"}
+		return next, adminapi.RefusedError{
+			Status: http.StatusConflict,
+			Reason: "limit of 10000 revocations reached; revoke by subject, or remove the issuer from the configuration",
+		}
 	}
 	return next, err
 }

@@ -30,8 +30,10 @@ func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
 			Pattern: "GET /admin/tokens/revoked", Summary: "List revoked tokens", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
-			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that have not expired",
-				Example: "tollgate tokens list"}},
+			Commands: []adminapi.Command{{
+				Use: "tokens list", Short: "List revoked tokens that have not expired",
+				Example: "tollgate tokens list",
+			}},
 		},
 		{
 			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token, or all tokens issued to a subject so far", Role: adminapi.Admin,

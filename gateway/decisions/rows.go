@@ -37,13 +37,19 @@ refused, warned about or excepted, or that changed something (decisions.shared).
 "tollgate explain ID" to explain an exchange.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true,
+		{
+			Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true,
 			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson",
-			ErrorStatuses: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer,
-			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
-		{Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true,
-			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
+			ErrorStatuses: []int{http.StatusConflict},
+		},
+		{
+			Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound},
+		},
+		{
+			Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true,
+			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream",
+		},
 		{
 			Pattern: "GET /admin/policies/counts", Summary: "Number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
@@ -74,8 +80,10 @@ func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified
 			return x, err
 		}
 	}
-	return nil, adminapi.RefusedError{Status: http.StatusNotFound,
-		Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
+	return nil, adminapi.RefusedError{
+		Status: http.StatusNotFound,
+		Reason: "decision not found: it is too old, or it was an allowed read on another gateway",
+	}
 }
 
 // followed selects decisions.
@@ -93,8 +101,10 @@ type followed struct {
 }
 
 func (p *followed) query() explain.Query {
-	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation,
-		Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
+	return explain.Query{
+		Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation,
+		Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own,
+	}
 }
 
 // selected selects the decisions to list.

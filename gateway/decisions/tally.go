@@ -25,8 +25,10 @@ type CountStore struct{ hours, days store.Hashes }
 
 // NewCountStore returns a CountStore whose keys start with prefix. It does not dial.
 func NewCountStore(client store.Client, prefix string) *CountStore {
-	return &CountStore{store.Hashes{Client: client, Prefix: prefix, TTL: retention + time.Hour},
-		store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
+	return &CountStore{
+		store.Hashes{Client: client, Prefix: prefix, TTL: retention + time.Hour},
+		store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention},
+	}
 }
 
 // hourOf returns the key for an hour of an organisation.

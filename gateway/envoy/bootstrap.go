@@ -83,8 +83,10 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 			ClusterName: bootstrapCluster,
 			// By default, an Envoy that lost all gateways may wait up to 30 s before it retries.
-			RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{BaseInterval: duration(500 * time.Millisecond),
-				MaxInterval: seconds(2)}},
+			RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
+				BaseInterval: duration(500 * time.Millisecond),
+				MaxInterval:  seconds(2),
+			}},
 		},
 	}}
 	if c.Token != "" {

@@ -29,8 +29,10 @@ func seconds(n int64) *durationpb.Duration          { return &durationpb.Duratio
 func duration(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 func number(n uint32) *wrapperspb.UInt32Value       { return wrapperspb.UInt32(n) }
 func fromADS() *corev3.ConfigSource {
-	return &corev3.ConfigSource{ResourceApiVersion: corev3.ApiVersion_V3,
-		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}
+	return &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+	}
 }
 
 func inline(pem []byte) *corev3.DataSource {

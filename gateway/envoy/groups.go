@@ -65,8 +65,10 @@ func Groups(c *settings.Config) []Group {
 // tracingOf returns the trace settings of Envoys.
 func tracingOf(c *settings.Config) Tracing {
 	r := &c.Telemetry.OTLP.Receiver
-	t := Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio,
-		Trusted: c.Telemetry.Context.Trusted}
+	t := Tracing{
+		URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio,
+		Trusted: c.Telemetry.Context.Trusted,
+	}
 	for name, value := range r.Headers {
 		t.Headers[name] = value.Reveal()
 	}

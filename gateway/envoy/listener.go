@@ -269,17 +269,23 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		)
 	} else {
 		routes = append(routes,
-			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)},
-				TypedPerFilterConfig: safeMethodOverride(b)},
-			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)},
-				TypedPerFilterConfig: safeMethodOverride(b)},
+			&routev3.Route{
+				Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)},
+				TypedPerFilterConfig: safeMethodOverride(b),
+			},
+			&routev3.Route{
+				Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)},
+				TypedPerFilterConfig: safeMethodOverride(b),
+			},
 			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
 		)
 	}
 	hosts := []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}}
 	if g.Runs.Domain != "" {
-		hosts = append(hosts, &routev3.VirtualHost{Name: "endpoints", Domains: []string{g.Runs.Domain},
-			Routes: []*routev3.Route{g.webSockets(b, "/")}})
+		hosts = append(hosts, &routev3.VirtualHost{
+			Name: "endpoints", Domains: []string{g.Runs.Domain},
+			Routes: []*routev3.Route{g.webSockets(b, "/")},
+		})
 	}
 	return &routev3.RouteConfiguration{
 		ResponseHeadersToAdd:     g.alternatives(),

@@ -31,8 +31,10 @@ to this one, and the resources that an Envoy refused and no Envoy has accepted s
 Then lists the Envoys connected to this gateway with the versions they have.`,
 			}},
 		},
-		{Pattern: "GET /admin/envoy/snapshot", Summary: "Resources served to a group of Envoys", Role: adminapi.Viewer,
-			Handler: adminapi.HandlerFor(s.snapshot)},
+		{
+			Pattern: "GET /admin/envoy/snapshot", Summary: "Resources served to a group of Envoys", Role: adminapi.Viewer,
+			Handler: adminapi.HandlerFor(s.snapshot),
+		},
 	}
 }
 

@@ -100,8 +100,10 @@ func (a *Auditor) evaluate(ctx context.Context, in *policies.Input, it *upstream
 		return policies.Decision{}, err
 	}
 	params := map[string]string{"id": it.ID}
-	in.Request = policies.Request{Operation: op.ID, Method: op.Method, Path: strings.Replace(op.Path, "{id}", url.PathEscape(it.ID), 1),
-		Params: params, Body: body, Dialect: "v2"}
+	in.Request = policies.Request{
+		Operation: op.ID, Method: op.Method, Path: strings.Replace(op.Path, "{id}", url.PathEscape(it.ID), 1),
+		Params: params, Body: body, Dialect: "v2",
+	}
 	in.Resource.Current, in.Resource.After = it.Record, after
 	in.Cost = in.Catalog.Price(op.ID, operation.VerbUpdate, after)
 	return a.Engine.Decide(ctx, in.Caller.Org, in)

@@ -101,8 +101,10 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 		switch {
 		case ex.Event.Priced:
 			monthly := catalog.Monthly(in.Cost.Hourly)
-			c.Cost = &EstimatedCost{USDPerHour: json.Number(in.Cost.Hourly.String()),
-				USDPerMonth: json.Number(monthly.String()), Basis: in.Cost.Basis}
+			c.Cost = &EstimatedCost{
+				USDPerHour:  json.Number(in.Cost.Hourly.String()),
+				USDPerMonth: json.Number(monthly.String()), Basis: in.Cost.Basis,
+			}
 		case in.Cost.Reason != "":
 			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
 		}

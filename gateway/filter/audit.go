@@ -88,8 +88,10 @@ func (Audit) Response(_ context.Context, ex *Exchange) error {
 	if ex.auditSeq == 0 {
 		return nil
 	}
-	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Response.Status,
-		Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
+	r := audit.Record{
+		Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Response.Status,
+		Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent],
+	}
 	if r.Resource == "" && ex.Sent == Answered && ex.Response.Status < http.StatusMultipleChoices {
 		r.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 	}

@@ -24,6 +24,8 @@ type Capacity struct {
 
 // NewCapacity returns a Capacity for the given bytes of bodies and number of WebSockets.
 func NewCapacity(bodies, webSockets int64, concurrency overload.Config) Capacity {
-	return Capacity{NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets),
-		overload.New(concurrency)}
+	return Capacity{
+		NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets),
+		overload.New(concurrency),
+	}
 }

@@ -32,8 +32,10 @@ var (
 		// Instructions to a cache or proxy in front of the gateway.
 		"Surrogate-Control": true, "X-Sendfile": true, "X-Lighttpd-Send-File": true, "X-Reproxy-Url": true,
 	}
-	originPrefixes = []string{"Access-Control-", "Sec-Session-", "Secure-Session-", "Attribution-Reporting-", "Ad-Auction-",
-		"Shared-Storage-", "Observe-Browsing-", "X-Accel-"}
+	originPrefixes = []string{
+		"Access-Control-", "Sec-Session-", "Secure-Session-", "Attribution-Reporting-", "Ad-Auction-",
+		"Shared-Storage-", "Observe-Browsing-", "X-Accel-",
+	}
 )
 
 // confine removes headers with effects beyond the response, prevents shared caching, and sets the sandbox policy.

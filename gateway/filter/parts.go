@@ -197,8 +197,10 @@ func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
 	}
-	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current,
-		Quote: ledger.Quote{Refused: r.Quote.Refused, Ceilings: r.Quote.Ceilings, Tightest: r.Quote.Tightest}}
+	kept := &Reservation{
+		ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current,
+		Quote: ledger.Quote{Refused: r.Quote.Refused, Ceilings: r.Quote.Ceilings, Tightest: r.Quote.Tightest},
+	}
 	kept.After, kept.Free, kept.Waived, kept.Resource = r.After, r.Free, r.Waived, r.Resource
 	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept

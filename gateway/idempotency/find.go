@@ -114,7 +114,9 @@ func claimName(kind operation.Kind, id string) string { return string(kind) + "/
 // ClaimFound claims a resource, which the ledger's reconciler has found, for the call of a hold; see Claim. It reports whether that call
 // created the resource.
 func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
-	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key,
-		Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}
+	w := filter.DedupKeys{
+		Org: org, Owner: h.Owner.Key,
+		Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description)),
+	}
 	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimName(f.Kind, f.ID))
 }

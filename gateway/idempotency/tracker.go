@@ -108,15 +108,19 @@ func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "
 // prevent the recording; see TryRecord.
 func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
-	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID,
-		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
+	return &ledger.IntentRecord{
+		Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID,
+		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...),
+	}
 }
 
 // TryRecord records an intent unless the store has a response or other intents under its keys, except those in past, which are known to be
 // separate requests. It returns what the store has under these keys. If the intent has no ID, TryRecord only reads.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
-	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
-		Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
+	n := &ledger.IntentRecord{
+		Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
+		Ignored: d.outbox.endedIntents(w.Org, w.Pending),
+	}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
@@ -267,8 +271,10 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 // Claim assigns a resource to the given intent, unless another intent has it or may have created it, and reports whether the given intent
 // has it now.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID,
-		Owner: w.Owner, Named: i.Name != ""})
+	return d.store.Claim(ctx, &ledger.Claim{
+		Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID,
+		Owner: w.Owner, Named: i.Name != "",
+	})
 }
 
 // Ending returns the message that ends or updates an intent as part of another store operation, such as a settlement. The caller calls

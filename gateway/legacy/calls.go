@@ -69,8 +69,10 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 		}
 	}
 	var err error
-	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &brandWarningStore{c.store, deps.Current, deps.Logger, sync.Once{}},
-		Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
+	c.Recorder, err = usage.NewRecorder(usage.Deps{
+		Writer: &brandWarningStore{c.store, deps.Current, deps.Logger, sync.Once{}},
+		Now:    deps.Now, Logger: deps.Logger, Meter: deps.Meter,
+	})
 	return c, err
 }
 

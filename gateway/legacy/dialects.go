@@ -89,8 +89,10 @@ func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filte
 // configs returns the settings of v1 and GraphQL.
 func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
 	l := &cfg.Legacy
-	both := shared.Config{Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(),
-		Deprecated: l.Deprecated, Sunset: l.Sunset}
+	both := shared.Config{
+		Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(),
+		Deprecated: l.Deprecated, Sunset: l.Sunset,
+	}
 	rest, gql = v1.Config{Budget: cfg.V1.Budget, VolumeBudget: cfg.V1.VolumeBudget, Legacy: both}, graphql.DefaultConfig()
 	gql.Introspection, gql.CreateTimeout, gql.Timeout, gql.Legacy = cfg.GraphQL.Introspection,
 		cfg.GraphQL.CreateTimeout, cfg.GraphQL.Timeout, both
@@ -119,8 +121,10 @@ func (t *translator) Refuse(p *problem.Problem) *filter.Response {
 	if err != nil { // cannot happen: the problem was just encoded
 		panic(fmt.Sprintf("legacy: decode a problem: %v", err))
 	}
-	return responseOf(t.dialect.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body,
-		Refused: true, Kind: string(p.Kind)}))
+	return responseOf(t.dialect.Refuse(&translate.Response{
+		Status: p.Status, Header: p.Header, Body: body,
+		Refused: true, Kind: string(p.Kind),
+	}))
 }
 
 // Priority implements filter.Translator.
@@ -177,8 +181,10 @@ func Routes() []filter.Served {
 	graphQL := route.Route{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}
 	routes := []filter.Served{{Route: graphQL}}
 	for _, op := range v1.Operations() {
-		routes = append(routes, filter.Served{Route: route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path,
-			Public: op.Public, IgnoresBody: op.IgnoresBody}})
+		routes = append(routes, filter.Served{Route: route.Route{
+			ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path,
+			Public: op.Public, IgnoresBody: op.IgnoresBody,
+		}})
 	}
 	return routes
 }

@@ -104,8 +104,10 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != ledger.PeriodDay && adjustment.Period != ledger.PeriodMonth
 	switch out.Status {
 	case ledger.AccrualConflict:
-		return nil, adminapi.RefusedError{Status: http.StatusConflict,
-			Reason: fmt.Sprintf("request_id %s was used for a different adjustment: send another request_id", adjustment.ID)}
+		return nil, adminapi.RefusedError{
+			Status: http.StatusConflict,
+			Reason: fmt.Sprintf("request_id %s was used for a different adjustment: send another request_id", adjustment.ID),
+		}
 	case ledger.AccrualBelowZero:
 		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
 		if long {

@@ -136,8 +136,10 @@ func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Cos
 func compared(now, earlier []Cost) []ComparedCost {
 	groups, total := make(map[string]*ComparedCost), int64(0)
 	of := func(c *Cost) *ComparedCost {
-		g := &ComparedCost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
-			DataCenter: c.DataCenter, Labels: c.Labels}
+		g := &ComparedCost{
+			Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
+			DataCenter: c.DataCenter, Labels: c.Labels,
+		}
 		if groups[g.id()] == nil {
 			groups[g.id()] = g
 		}

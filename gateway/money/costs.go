@@ -143,23 +143,31 @@ func (m *Money) costRows() []adminapi.Endpoint {
 			Pattern: "GET /admin/spend/history", Summary: "Costs of resources", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
 			Commands: []adminapi.Command{
-				{Use: "spend history ORG", Short: "Show costs by time and group",
-					Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
-				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5",
-					Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
+				{
+					Use: "spend history ORG", Short: "Show costs by time and group",
+					Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"},
+				},
+				{
+					Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5",
+					Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"},
+				},
 			},
 		},
 		{
 			Pattern: "GET /admin/spend/forecast", Summary: "Cost forecast of each scope", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
-			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the cost until the end of the day and the end of the month",
-				Example: "tollgate spend forecast acme --team research"}},
+			Commands: []adminapi.Command{{
+				Use: "spend forecast ORG", Short: "Forecast the cost until the end of the day and the end of the month",
+				Example: "tollgate spend forecast acme --team research",
+			}},
 		},
 		{
 			Pattern: "GET /admin/spend/export", Summary: "Resource costs in the FOCUS 1.2 format", AuditsReads: true,
 			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
-			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export resource costs as CSV with the columns of FOCUS 1.2",
-				Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+			Commands: []adminapi.Command{{
+				Use: "spend export ORG", Short: "Export resource costs as CSV with the columns of FOCUS 1.2",
+				Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv",
+			}},
 		},
 	}
 }

@@ -77,13 +77,16 @@ func (m *Money) idleRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/spend/idle", Summary: "Idle resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
 			Handler: adminapi.HandlerFor(m.idle), Commands: []adminapi.Command{
-				{Use: "spend idle ORG", Short: "List idle resources with owner, idle time and monthly cost", Example: "tollgate spend idle acme"}},
+				{Use: "spend idle ORG", Short: "List idle resources with owner, idle time and monthly cost", Example: "tollgate spend idle acme"},
+			},
 		},
 		{
 			Pattern: "POST /admin/spend/snooze", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
-			Commands: []adminapi.Command{{Use: "spend snooze ORG ID", Short: "Suspend alerts about an idle resource and its automatic stop",
-				Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+			Commands: []adminapi.Command{{
+				Use: "spend snooze ORG ID", Short: "Suspend alerts about an idle resource and its automatic stop",
+				Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"},
+			}},
 		},
 	}
 }
@@ -115,8 +118,10 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	for i := range state.Resources {
 		owners[state.Resources[i].ID] = state.Resources[i].Owner
 	}
-	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}, Minutes: int64(o.Idle.For.Minutes()),
-		Action: cmp.Or(o.Idle.Action, ledger.ActionList)}
+	out := &IdleList{
+		At: timeOf(at), Resources: []IdleResource{}, Minutes: int64(o.Idle.For.Minutes()),
+		Action: cmp.Or(o.Idle.Action, ledger.ActionList),
+	}
 	for _, r := range list {
 		owner, exists := owners[r.ID]
 		if !exists {
@@ -124,8 +129,10 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		}
 		out.Resources = append(out.Resources, IdleResource{
 			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: owner.Team, Key: owner.Key,
-			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn),
-				Cost: usd(int64(m.deps.Now().Sub(r.Since).Hours() * float64(r.Burn))), SnoozedUntil: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
+			Idle: Idle{
+				Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn),
+				Cost: usd(int64(m.deps.Now().Sub(r.Since).Hours() * float64(r.Burn))), SnoozedUntil: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt),
+			},
 		})
 	}
 	return out, nil

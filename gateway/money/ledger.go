@@ -85,8 +85,10 @@ func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 	rows := make([]Budget, len(ceilings))
 	for i, c := range ceilings {
 		text := func(n int64) string { return ledger.AmountText(c.Index, n) }
-		rows[i] = Budget{Name: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used),
-			Reserved: text(c.Reserved), Left: text(c.Left())}
+		rows[i] = Budget{
+			Name: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used),
+			Reserved: text(c.Reserved), Left: text(c.Left()),
+		}
 		if over := c.MaxOverrun(); over > 0 {
 			rows[i].Over = text(over)
 		}

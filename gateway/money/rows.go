@@ -33,36 +33,49 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
-			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show the budgets, costs and resources of an organisation",
-				Example: "tollgate spend show acme --team research --watch 5s"}},
+			Commands: []adminapi.Command{{
+				Use: "spend show ORG", Short: "Show the budgets, costs and resources of an organisation",
+				Example: "tollgate spend show acme --team research --watch 5s",
+			}},
 		},
 		{
 			Pattern: "GET /admin/spend/resources", Summary: "Resources that count against budgets, one page at a time", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
-			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List resources that count against budgets, most expensive first",
-				Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
+			Commands: []adminapi.Command{{
+				Use: "spend resources ORG", Short: "List resources that count against budgets, most expensive first",
+				Example: "tollgate spend resources acme --search train --sort oldest --limit 20",
+			}},
 		},
 		{
 			Pattern: "POST /admin/spend/reconcile", Summary: "Reconcile the ledger with the platform", Role: adminapi.Operator,
 			Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile), Commands: []adminapi.Command{
-				{Use: "spend reconcile ORG", Short: "Reconcile the ledger with the platform now", Example: "tollgate spend reconcile acme"}},
+				{Use: "spend reconcile ORG", Short: "Reconcile the ledger with the platform now", Example: "tollgate spend reconcile acme"},
+			},
 		},
-		{Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
-			Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
-		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move all resources and costs of a team to another team",
-			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
+		{
+			Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
+			Mutates: true, Handler: adminapi.HandlerFor(m.adopt),
+		},
+		{
+			Pattern: "POST /admin/spend/adopt-team", Summary: "Move all resources and costs of a team to another team",
+			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam),
+		},
 		m.adjustRow(),
 		{
 			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.holds),
-			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "List open and in-flight reservations",
-				Example: "tollgate spend holds acme"}},
+			Commands: []adminapi.Command{{
+				Use: "spend holds ORG", Short: "List open and in-flight reservations",
+				Example: "tollgate spend holds acme",
+			}},
 		},
 		{
 			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.release),
-			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release the reservation of a call that created nothing",
-				Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+			Commands: []adminapi.Command{{
+				Use: "spend holds release ORG ID", Short: "Release the reservation of a call that created nothing",
+				Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'",
+			}},
 		},
 	}
 }

@@ -120,8 +120,10 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // states another cost. For a job that has not ended, the hold stays open under the job's ID.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price catalog.RunPrice) *ledger.Settlement {
 	r := ex.Cost.Reservation
-	s := &ledger.Settlement{Hold: r.Hold, End: ledger.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner,
-		Metadata: r.Metadata, Amounts: r.After}
+	s := &ledger.Settlement{
+		Hold: r.Hold, End: ledger.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner,
+		Metadata: r.Metadata, Amounts: r.After,
+	}
 	status, ran := ex.Event.UpstreamStatus, ex.Cost.Run
 	switch {
 	case ex.Sent == filter.NotSent:

@@ -45,8 +45,10 @@ func NewLimiters(cfg *settings.Config, deps LimitersDeps) (*Limiters, error) {
 	}
 	quota := cfg.Limits.Config
 	quota.Gateway = deps.Gateway
-	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Now: now, Logger: deps.Logger,
-		ObserveLatency: c.metrics.RecordDuration})
+	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{
+		Store: deps.Store, Now: now, Logger: deps.Logger,
+		ObserveLatency: c.metrics.RecordDuration,
+	})
 	if err == nil {
 		err = c.metrics.Observe(c.Limiter)
 	}

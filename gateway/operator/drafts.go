@@ -54,8 +54,10 @@ func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (
 		&jobs.ReplayRequest{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
 		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity,
-			Reason: fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime)}
+		return nil, adminapi.RefusedError{
+			Status: http.StatusUnprocessableEntity,
+			Reason: fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime),
+		}
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -91,8 +93,10 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 	}
 	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity,
-			Reason: fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime)}
+		return nil, adminapi.RefusedError{
+			Status: http.StatusUnprocessableEntity,
+			Reason: fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime),
+		}
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -156,8 +160,10 @@ func refused(err error) error {
 	case errors.Is(err, adminapi.ErrUnknownOrg):
 		return err
 	case errors.Is(err, isolate.ErrBusy):
-		return adminapi.RefusedError{Status: http.StatusServiceUnavailable,
-			Reason: "gateway is evaluating other drafts: try again in a few seconds"}
+		return adminapi.RefusedError{
+			Status: http.StatusServiceUnavailable,
+			Reason: "gateway is evaluating other drafts: try again in a few seconds",
+		}
 	case errors.Is(err, isolate.ErrMemory):
 		reason = fmt.Sprintf("draft evaluation exceeds %d MiB of memory", isolate.DefaultMemory>>20)
 	}

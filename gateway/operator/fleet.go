@@ -46,8 +46,10 @@ func (f *Fleet) registry() *store.Registry {
 // self describes this gateway.
 func (f *Fleet) self() Instance {
 	r := f.Status.Report()
-	self := Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Problem(),
-		Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+	self := Instance{
+		Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Problem(),
+		Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC(),
+	}
 	if f.Undelivered != nil {
 		self.Undelivered = f.Undelivered()
 	}

@@ -39,12 +39,16 @@ type List struct {
 // Endpoints returns the endpoints for gateways. A nil receiver returns endpoints that can be listed but not called.
 func (f *Fleet) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
-		{Pattern: "GET /admin/status", Summary: "Status of the configuration in force", Role: adminapi.Viewer,
-			Handler: adminapi.HandlerFor(f.status)},
+		{
+			Pattern: "GET /admin/status", Summary: "Status of the configuration in force", Role: adminapi.Viewer,
+			Handler: adminapi.HandlerFor(f.status),
+		},
 		{
 			Pattern: "GET /admin/gateways", Summary: "Gateways that share a store", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.gateways),
-			Commands: []adminapi.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys",
-				Example: "tollgate gateways"}},
+			Commands: []adminapi.Command{{
+				Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys",
+				Example: "tollgate gateways",
+			}},
 		},
 	}
 }

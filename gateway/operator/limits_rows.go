@@ -28,8 +28,10 @@ func (l Limits) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/limits", Summary: "Quota usage of an organisation", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.show),
-			Commands: []adminapi.Command{{Use: "limits show ORG", Short: "Show usage, remaining calls and leases of each quota window",
-				Example: "tollgate limits show acme"}},
+			Commands: []adminapi.Command{{
+				Use: "limits show ORG", Short: "Show usage, remaining calls and leases of each quota window",
+				Example: "tollgate limits show acme",
+			}},
 		},
 		{
 			Pattern: "POST /admin/limits/reset", Summary: "Reset the quota counters of a scope, or of the whole organisation",

@@ -128,8 +128,10 @@ func (p *orgParts) reads(ctx context.Context, from *OverviewSources) []func() {
 func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p adminapi.OptionalOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{},
-		Refused: []decisions.RefusalCount{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{
+		At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{},
+		Refused: []decisions.RefusalCount{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{},
+	}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {

@@ -17,11 +17,15 @@ import (
 // Endpoints returns the endpoints for explanations. A nil receiver returns endpoints that can be listed but not called.
 func (a *Explainer) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
-		{Pattern: "POST /admin/explain", Summary: "Predicted outcome of a request", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller,
+		{
+			Pattern: "POST /admin/explain", Summary: "Predicted outcome of a request", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller,
 			Handler: adminapi.HandlerFor(a.explainPosted), Body: reflect.TypeFor[ExplainBody](),
-			ErrorStatuses: []int{http.StatusInternalServerError}},
-		{Pattern: "GET /admin/audit", Summary: "Resources of an organisation that violate its policies", AuditsReads: true,
-			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.audit), ErrorStatuses: []int{http.StatusBadGateway}},
+			ErrorStatuses: []int{http.StatusInternalServerError},
+		},
+		{
+			Pattern: "GET /admin/audit", Summary: "Resources of an organisation that violate its policies", AuditsReads: true,
+			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.audit), ErrorStatuses: []int{http.StatusBadGateway},
+		},
 	}
 }
 

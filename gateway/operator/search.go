@@ -176,8 +176,10 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 			if costs, err = from.Costs(ctx, t.ID, past(now)); err == nil {
 				for i := range costs.Rows {
 					c := &costs.Rows[i]
-					add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team,
-						Detail: strings.TrimSpace("not running, " + c.Kind + " " + c.GPU)}, m.rank(c.Resource, c.Name))
+					add(SearchResult{
+						Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team,
+						Detail: strings.TrimSpace("not running, " + c.Kind + " " + c.GPU),
+					}, m.rank(c.Resource, c.Name))
 				}
 			}
 		}
@@ -206,6 +208,8 @@ func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org s
 	if err != nil {
 		return SearchResults{Unknown: []string{"decisions: shared store unavailable"}}
 	}
-	return SearchResults{Results: []SearchResult{{Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team,
-		Detail: x.Operation + ", " + string(x.Verdict), rank: 3}}}
+	return SearchResults{Results: []SearchResult{{
+		Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team,
+		Detail: x.Operation + ", " + string(x.Verdict), rank: 3,
+	}}}
 }

@@ -14,8 +14,10 @@ func New(c *settings.Config) (*upstream.Client, error) {
 
 // upstreamOf returns the client configuration for the platform.
 func upstreamOf(c *settings.Config) upstream.Config {
-	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256,
-		Connections: c.Platform.Connections, Proxy: c.Platform.Proxy.Reveal()}
+	return upstream.Config{
+		BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256,
+		Connections: c.Platform.Connections, Proxy: c.Platform.Proxy.Reveal(),
+	}
 }
 
 // runsOf returns the client configuration for the run interface.

@@ -27,8 +27,10 @@ var bodySchema = []string{"requestBody", "content", "application/json", "schema"
 
 // newVocabulary returns the names in a description.
 func newVocabulary(src *source) *vocabulary {
-	v := &vocabulary{names: make(map[string]bool), parameters: make(map[string]bool), places: make(map[string]bool),
-		within: make(map[string]map[string]bool)}
+	v := &vocabulary{
+		names: make(map[string]bool), parameters: make(map[string]bool), places: make(map[string]bool),
+		within: make(map[string]map[string]bool),
+	}
 	for name := range src.schemaAt("/components/schemas") {
 		v.learn(src, "/components/schemas/"+name, "", 0)
 	}

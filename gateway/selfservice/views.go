@@ -155,11 +155,15 @@ func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error
 		return nil, err
 	}
 	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
-		return nil, adminapi.RefusedError{Status: http.StatusNotFound,
-			Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
+		return nil, adminapi.RefusedError{
+			Status: http.StatusNotFound,
+			Reason: "decision not found: it is too old, or it was an allowed read on another gateway",
+		}
 	}
-	d := &Decision{Summary: x.Summary().ForCaller(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail,
-		Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
+	d := &Decision{
+		Summary: x.Summary().ForCaller(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail,
+		Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{},
+	}
 	for i := range x.Calls {
 		c := &x.Calls[i]
 		d.Calls = append(d.Calls, Call{c.Operation, c.Method, c.Path, c.Verdict, c.Status, c.Detail, c.USDPerHour, explain.ForCaller(c.Policies)})

@@ -212,8 +212,10 @@ func Default() Config {
 		Admin:   Admin{Listen: "127.0.0.1:8081", Console: true},
 		Envoy:   Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:   Redis{Prefix: DefaultPrefix},
-		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second,
-			Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Timeouts: Timeouts{
+			Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second,
+			Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second,
+		},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
 		Connections: Connections{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),

@@ -93,8 +93,10 @@ func (k *Key) Accepted() []Digest {
 
 // Validate returns the faults of the key itself.
 func (k *Key) Validate() error {
-	errs := fault.Found{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()),
-		fault.At("budget", k.Budget.Validate())}
+	errs := fault.Found{
+		fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()),
+		fault.At("budget", k.Budget.Validate()),
+	}
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
 		errs = append(errs, errors.New("must set either sha256 or digests"))
 	}

@@ -35,9 +35,16 @@ func keyList(v *visit, list *callers.List) listing {
 	l := v.filtered(
 		field{Name: "search", Label: "Name, team or owner", Type: "search"},
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "state", Label: "State", Type: "select",
-			Options: []option{{"", "All states", false}, {"in force", "Active", false}, {"not in force", "Inactive", false},
-				{"expired", "Expired", false}, {"revoked", "Revoked", false}}},
+		field{
+			Name: "state", Label: "State", Type: "select",
+			Options: []option{
+				{"", "All states", false},
+				{"in force", "Active", false},
+				{"not in force", "Inactive", false},
+				{"expired", "Expired", false},
+				{"revoked", "Revoked", false},
+			},
+		},
 	)
 	if v.may(createKey) {
 		l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
@@ -54,8 +61,10 @@ func keyList(v *visit, list *callers.List) listing {
 
 // noKeys returns the empty state of the key list.
 func noKeys(v *visit) empty {
-	return empty{Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:",
-		Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"}}
+	return empty{
+		Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:",
+		Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"},
+	}
 }
 
 func keyColumns(v *visit) []column[callers.Key] {
@@ -65,10 +74,14 @@ func keyColumns(v *visit) []column[callers.Key] {
 		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
 		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
 		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") }},
-		{Key: "today", Title: "Today", Number: true, Off: true,
-			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) }},
-		{Key: "month", Title: "Month to date", Number: true, Param: "spend",
-			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) }},
+		{
+			Key: "today", Title: "Today", Number: true, Off: true,
+			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) },
+		},
+		{
+			Key: "month", Title: "Month to date", Number: true, Param: "spend",
+			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) },
+		},
 		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOr(k.Expires, "Never") }},
 		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
 		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
@@ -241,8 +254,10 @@ func newKey(v *visit) (any, int, string) {
 	if !v.may(createKey) {
 		return nil, http.StatusForbidden, "the role admin is required"
 	}
-	return newKeyForm{v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}),
-		[]link{{Title: "Keys", Path: v.Link("keys")}}}, 0, ""
+	return newKeyForm{
+		v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}),
+		[]link{{Title: "Keys", Path: v.Link("keys")}},
+	}, 0, ""
 }
 
 // keyForm returns the form that creates a key with a team and roles from the given lists. It has no team field if teams is empty.
@@ -260,8 +275,10 @@ func (v *visit) keyForm(teams, roles []string) form {
 		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "No limit of its own"})
 	}
 	for _, b := range []string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total"} {
-		fields = append(fields, field{Name: "budget." + b, Label: upper(words(b)) + ", USD", Type: "number",
-			Placeholder: "No limit of its own"})
+		fields = append(fields, field{
+			Name: "budget." + b, Label: upper(words(b)) + ", USD", Type: "number",
+			Placeholder: "No limit of its own",
+		})
 	}
 	f := v.post("keys/create", "", "Create key", fields...)
 	f.Main = true
@@ -297,8 +314,10 @@ func changeList(v *visit, p *audit.Page) listing {
 	l.Table = newTable(v, p.Changes, tableSpec[audit.Change]{
 		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v),
 		Next: v.older("before", next), Prev: v.newest("before"),
-		Empty: l.empty(v, empty{Icon: "book", Title: "No changes in this period",
-			Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones."}),
+		Empty: l.empty(v, empty{
+			Icon: "book", Title: "No changes in this period",
+			Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones.",
+		}),
 	})
 	return l
 }
@@ -319,8 +338,10 @@ func changeColumns(v *visit) []column[audit.Change] {
 		}},
 		{Key: "operation", Title: "Operation", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
 		{Key: "address", Title: "Address", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Peer) }},
-		{Key: "cost", Title: "Cost per hour", Number: true, Off: true,
-			Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) }},
+		{
+			Key: "cost", Title: "Cost per hour", Number: true, Off: true,
+			Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) },
+		},
 		{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
 		{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
 			if c.Decision == "" {

@@ -131,8 +131,10 @@ func (d approvalData) Answer(f *frame, r approval.Record) *answerForm {
 	if f.Unnamed() {
 		fields = append(fields, field{Name: "by", Label: "Your name", Required: true, Max: 100})
 	}
-	fields = append(fields, field{Name: "reason", Label: "Reason, optional",
-		Hint: "Recorded in the audit log. The caller sees the reason of a denial.", Max: 500, Wide: true})
+	fields = append(fields, field{
+		Name: "reason", Label: "Reason, optional",
+		Hint: "Recorded in the audit log. The caller sees the reason of a denial.", Max: 500, Wide: true,
+	})
 	if !pending {
 		x := answerForm{form: f.post("approvals/deny", r.ID, "Revoke approval", fields...)}
 		x.Danger = true
@@ -145,8 +147,10 @@ func (d approvalData) Answer(f *frame, r approval.Record) *answerForm {
 	n := len(fields)
 	fields = append(fields,
 		field{Name: "for", Label: "Valid for", Value: "1h", Hint: "Such as 30m, 1h or 2d; at most 7d."},
-		field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usd(r.USD),
-			Hint: "Leave it empty for the price of the request."})
+		field{
+			Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usd(r.USD),
+			Hint: "Leave it empty for the price of the request.",
+		})
 	action := "approvals/grant"
 	if f.Failed("approvals/deny", r.ID) {
 		action = "approvals/deny"

@@ -64,8 +64,10 @@ func gatewayItems(v *visit, o *operator.Overview) (out []item) {
 		g := &o.Gateways[i]
 		if s := gatewayState(g); s.Level != levelGood {
 			text := strings.Join(slices.Concat(present(g.Fault), g.Restart, g.Undelivered), "; ")
-			out = append(out, item{Level: s.Level, Icon: "network", Title: "Gateway " + g.Instance + ": " + strings.ToLower(s.Word),
-				Text: text, Path: v.Link("gateways")})
+			out = append(out, item{
+				Level: s.Level, Icon: "network", Title: "Gateway " + g.Instance + ": " + strings.ToLower(s.Word),
+				Text: text, Path: v.Link("gateways"),
+			})
 		}
 	}
 	return out
@@ -92,7 +94,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 // under the name that the gateway assigns to anonymous principals.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(a.Summary), a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
 	x.Text = "Requested by " + callerText(a.Key, a.Team)
 	x.Text += deniedBy(a.DeniedBy) + approvedFor(a.USD, a.Per) + " · request expires "
 	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
@@ -130,9 +132,11 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]
-		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)),
+		x := item{
+			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)),
 			Text: idleReason(r.Reason) + " for " + age(v.now(),
-				r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle"}
+				r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle",
+		}
 		if r.Team != "" {
 			x.Text += " · " + r.Team
 		}

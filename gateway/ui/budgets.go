@@ -135,8 +135,10 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "%"}
 		}},
 		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Used)) }},
-		{Key: "reserved", Title: "Reserved", Number: true,
-			Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) }},
+		{
+			Key: "reserved", Title: "Reserved", Number: true,
+			Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) },
+		},
 		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
 		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Limit)) }},
 		{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
@@ -158,8 +160,10 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			}
 			return v.Link("cost", "range", monthToDate)
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets",
-			Text: "Budgets of the organisation, its teams and its keys appear here. Set a budget in the configuration."},
+		Empty: empty{
+			Icon: "wallet", Title: "No budgets",
+			Text: "Budgets of the organisation, its teams and its keys appear here. Set a budget in the configuration.",
+		},
 	}
 	if list.Next != "" {
 		spec.Next = v.With("cursor", list.Next)
@@ -274,7 +278,9 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 				return textCell("No limit")
 			}},
 		},
-		Empty: empty{Icon: "wallet", Title: "No limit",
-			Text: "The budgets of the organisation, or of the team selected above, limit these GPU hours."},
+		Empty: empty{
+			Icon: "wallet", Title: "No limit",
+			Text: "The budgets of the organisation, or of the team selected above, limit these GPU hours.",
+		},
 	})
 }

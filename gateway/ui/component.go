@@ -191,8 +191,10 @@ func newBar(limit, used, reserved, forecast float64) bar {
 	}
 	end := min(2*limit, max(limit, used+reserved, forecast))
 	at := func(n float64) string { return coordinate(100 * min(1, n/end)) }
-	b := bar{Used: at(used), End: at(used), Reserved: coordinate(100 * min(1-min(1, used/end), reserved/end)),
-		Percent: int(min(9999, 100*(used+reserved)/limit))}
+	b := bar{
+		Used: at(used), End: at(used), Reserved: coordinate(100 * min(1-min(1, used/end), reserved/end)),
+		Percent: int(min(9999, 100*(used+reserved)/limit)),
+	}
 	b.Level = levelGood
 	switch {
 	case b.Percent >= 100:

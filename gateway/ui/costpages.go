@@ -7,8 +7,10 @@ func costPages() []*page {
 		{name: "budgets", title: "Budgets", asks: budgetRow, group: groupCost, icon: "wallet", load: loadBudgets},
 		{name: "resources", title: "Resources", asks: resourceRow, group: groupCost, icon: "server", load: loadResources},
 		{name: "reservations", title: "Reservations", under: "resources", asks: holdRow, group: groupCost, load: loadReservations},
-		{name: "resource", title: "Resource", at: "resources/{id}", under: "resources", asks: resourceRow, group: groupCost,
-			period: last30Days, load: loadResource},
+		{
+			name: "resource", title: "Resource", at: "resources/{id}", under: "resources", asks: resourceRow, group: groupCost,
+			period: last30Days, load: loadResource,
+		},
 		{name: "idle", title: "Idle", asks: idle, group: groupCost, icon: "moon", load: loadIdle},
 		{name: "search", title: "Search", asks: searchRow, load: loadSearch},
 	}

@@ -165,7 +165,7 @@ func (d *costData) unmatched(v *visit, q url.Values) {
 			}
 			x.suggest(value)
 		}
-		d.Table.Empty.Text = "No cost in this period has the " + strings.ToLower(x.Label[:1]) + x.Label[1:] + " " + strconv.Quote(x.Value) + "."
+		d.Table.Empty.Text = "No cost in this period matches the filter " + x.Label + " " + strconv.Quote(x.Value) + "."
 		if n := min(5, len(x.Suggest)); n > 0 {
 			d.Table.Empty.Text += " Values with costs: " + strings.Join(x.Suggest[:n], ", ") + "."
 		}
@@ -243,8 +243,10 @@ func (d *costData) forecast(v *visit, f *money.Forecast) {
 func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
-	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than),
-		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
+	sum := tile{
+		Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than),
+		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault,
+	}
 	from, since := v.period.From.Truncate(time.Hour), "" // costs are recorded by hour
 	if v.period.Name == lastHour {
 		sum.Label, sum.Change = "Total since "+from.Format("15:04"), nil // the previous period has whole hours
@@ -267,24 +269,30 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	case hours <= 0:
 		tiles[0].Value = "–"
 	case hours <= 48:
-		tiles = append(tiles, tile{Label: "Average per hour", Value: usdOf(total / max(1, hours)),
-			Note: "over " + plural(max(1, int(math.Round(hours))), "hour") + since})
+		tiles = append(tiles, tile{
+			Label: "Average per hour", Value: usdOf(total / max(1, hours)),
+			Note: "over " + plural(max(1, int(math.Round(hours))), "hour") + since,
+		})
 	default:
 		days := strings.TrimSuffix(strconv.FormatFloat(hours/24, 'f', 1, 64), ".0")
 		tiles = append(tiles, tile{Label: "Average per day", Value: usdOf(total / (hours / 24)), Note: "over " + days + " days" + since})
 	}
 	if f != nil {
-		tiles = append(tiles, tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour",
-			Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " per month at this rate"}, monthOf(v, f))
+		tiles = append(tiles, tile{
+			Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour",
+			Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " per month at this rate",
+		}, monthOf(v, f))
 	}
 	return tiles
 }
 
 // monthOf shows the cost of a scope this month with its forecast, compared with the monthly budget of the scope.
 func monthOf(v *visit, f *money.Forecast) tile {
-	t := tile{Label: "Month to date", Value: amount(f.ThisMonth),
+	t := tile{
+		Label: "Month to date", Value: amount(f.ThisMonth),
 		Note: "Forecast " + amount(f.Month.Expected) + " (" + amount(f.Month.Low) + " to " + amount(f.Month.High) + ")",
-		Path: v.Link("budgets", "team", v.Query("team"))}
+		Path: v.Link("budgets", "team", v.Query("team")),
+	}
 	for i := range f.Budgets {
 		if b := &f.Budgets[i]; b.Name == "per_month" {
 			full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), decimal(f.Month.Expected))
@@ -329,8 +337,10 @@ func (d *costData) links(v *visit, q url.Values) {
 func (d *costData) table(v *visit) table {
 	rows := d.Compared.Is.Rows
 	of := func(c *money.ComparedCost) *money.Cost {
-		return &money.Cost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
-			DataCenter: c.DataCenter, Labels: c.Labels}
+		return &money.Cost{
+			Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
+			DataCenter: c.DataCenter, Labels: c.Labels,
+		}
 	}
 	shown := make([]groupSum, len(rows))
 	for i := range rows {
@@ -341,13 +351,15 @@ func (d *costData) table(v *visit) table {
 		{Key: "group", Title: title(groupTitle(d.by)), Cell: func(c *money.ComparedCost) cell { return d.groupCell(c, of(c)) }},
 		{Key: "cost", Title: "Cost", Number: true, Param: "usd", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.USD)) }},
 		{Key: "share", Title: "Share", Cell: func(c *money.ComparedCost) cell { return cell{Share: shareOf(c.Percent / 100)} }},
-		{Key: "previous", Title: "Previous period", Number: true, Param: "previous",
+		{
+			Key: "previous", Title: "Previous period", Number: true, Param: "previous",
 			Cell: func(c *money.ComparedCost) cell {
 				if d.unrecorded() {
 					return textCell("–")
 				}
 				return textCell(amount(c.Previous))
-			}},
+			},
+		},
 		{Key: "change", Title: "Change", Number: true, Param: "difference", Cell: func(c *money.ComparedCost) cell {
 			switch {
 			case d.unrecorded():

@@ -90,8 +90,10 @@ func (v *visit) bucketName(bucket string) string {
 // costChart returns a chart of costs by group and bucket.
 func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
-	c := chart.Chart{ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
-		Now: v.now(), Empty: "No cost in this period."}
+	c := chart.Chart{
+		ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
+		Now: v.now(), Empty: "No cost in this period.",
+	}
 	c.Buckets = bucketsOf(costs, bucket)
 	if bucket == "hour" {
 		c.Zone = v.zone()

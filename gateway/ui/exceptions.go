@@ -71,14 +71,20 @@ func exceptionTable(f *frame, list []alerts.Exception) table {
 			{Key: "name", Title: "Name", Cell: func(x *alerts.Exception) cell {
 				return cell{Text: x.ID, Path: exceptionPath(f, x), Sub: exceptionKind(x.Kind)}
 			}},
-			{Key: "rule", Title: "Rule", Compare: byText(func(x *alerts.Exception) string { return x.About }),
-				Cell: func(x *alerts.Exception) cell { return textCell(x.About) }},
+			{
+				Key: "rule", Title: "Rule", Compare: byText(func(x *alerts.Exception) string { return x.About }),
+				Cell: func(x *alerts.Exception) cell { return textCell(x.About) },
+			},
 			{Key: "for", Title: "Applies to", Cell: func(x *alerts.Exception) cell { return textCell(x.For) }},
-			{Key: "by", Title: "Approved by", Compare: byText(func(x *alerts.Exception) string { return x.By }),
-				Cell: func(x *alerts.Exception) cell { return textCell(x.By) }},
+			{
+				Key: "by", Title: "Approved by", Compare: byText(func(x *alerts.Exception) string { return x.By }),
+				Cell: func(x *alerts.Exception) cell { return textCell(x.By) },
+			},
 			{Key: "reason", Title: "Reason", Cell: func(x *alerts.Exception) cell { return textCell(x.Reason) }},
-			{Key: "ends", Title: "Ends", Compare: byTime(func(x *alerts.Exception) time.Time { return x.Until }),
-				Cell: func(x *alerts.Exception) cell { return endCell(f.visit, x.Until) }},
+			{
+				Key: "ends", Title: "Ends", Compare: byTime(func(x *alerts.Exception) time.Time { return x.Until }),
+				Cell: func(x *alerts.Exception) cell { return endCell(f.visit, x.Until) },
+			},
 		},
 	})
 }

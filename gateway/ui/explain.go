@@ -35,8 +35,10 @@ func (d dryRun) Fields() []field {
 		{Name: "method", ID: "method", Label: "Method", Type: "select", Options: methods},
 		{Name: "path", ID: "path", Label: "Path", Value: cmp.Or(d.Asked.Path, "/v2/pods"), Required: true, Wide: true},
 		{Name: "key", ID: "key", Label: "Key ID of the caller", Value: d.Asked.Key, Required: true, Suggest: d.Keys},
-		{Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: max(4, min(12, strings.Count(d.Asked.Body, "\n")+2)),
-			Value: d.Asked.Body, Wide: true, Hint: d.hint()},
+		{
+			Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: max(4, min(12, strings.Count(d.Asked.Body, "\n")+2)),
+			Value: d.Asked.Body, Wide: true, Hint: d.hint(),
+		},
 	}
 }
 
@@ -62,8 +64,10 @@ func (d dryRun) Result() status {
 // asked returns the hypothetical request from the parameters of a page or form.
 func (v *visit) asked() operator.ExplainBody {
 	method := cmp.Or(v.r.FormValue("method"), http.MethodPost)
-	return operator.ExplainBody{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"),
-		Org: v.org, Key: v.r.FormValue("key")}
+	return operator.ExplainBody{
+		Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"),
+		Org: v.org, Key: v.r.FormValue("key"),
+	}
 }
 
 // blank shows the form of a dry run, prefilled from the address.

@@ -70,19 +70,27 @@ func (d legacyData) Table(f *frame) table {
 			Text: "Programs that call v1 or GraphQL appear here with their key, and with the v2 operation to call instead.",
 		},
 		Columns: []column[legacy.Call]{
-			{Key: "program", Title: "Program", Compare: byText(func(c *legacy.Call) string { return c.Agent }),
-				Cell: func(c *legacy.Call) cell { return textCell(agentName(c.Agent)) }},
+			{
+				Key: "program", Title: "Program", Compare: byText(func(c *legacy.Call) string { return c.Agent }),
+				Cell: func(c *legacy.Call) cell { return textCell(agentName(c.Agent)) },
+			},
 			{Key: "key", Title: "Key", Compare: byText(func(c *legacy.Call) string { return c.Key }), Cell: func(c *legacy.Call) cell {
 				return linkCell(c.Key, f.Link("requests", "key", c.Key, "range", last7Days))
 			}},
 			{Key: "operation", Title: "Operation", Cell: func(c *legacy.Call) cell { return textCell(c.Operation, dialectName(c.Dialect)) }},
 			{Key: "instead", Title: "Use instead", Cell: insteadCell},
-			{Key: "count", Title: "Calls", Number: true, Compare: func(a, b *legacy.Call) int { return cmp.Compare(a.Count, b.Count) },
-				Cell: func(c *legacy.Call) cell { return textCell(count(c.Count)) }},
-			{Key: "errors", Title: "Errors", Number: true,
-				Cell: func(c *legacy.Call) cell { return textCell(count(c.Statuses["4xx"] + c.Statuses["5xx"])) }},
-			{Key: "last", Title: "Last call", Compare: byTime(func(c *legacy.Call) time.Time { return c.Last }),
-				Cell: func(c *legacy.Call) cell { return f.whenCell(c.Last) }},
+			{
+				Key: "count", Title: "Calls", Number: true, Compare: func(a, b *legacy.Call) int { return cmp.Compare(a.Count, b.Count) },
+				Cell: func(c *legacy.Call) cell { return textCell(count(c.Count)) },
+			},
+			{
+				Key: "errors", Title: "Errors", Number: true,
+				Cell: func(c *legacy.Call) cell { return textCell(count(c.Statuses["4xx"] + c.Statuses["5xx"])) },
+			},
+			{
+				Key: "last", Title: "Last call", Compare: byTime(func(c *legacy.Call) time.Time { return c.Last }),
+				Cell: func(c *legacy.Call) cell { return f.whenCell(c.Last) },
+			},
 			{Key: "lost", Title: "Fields without a v2 equivalent", Cell: lostCell},
 			{Key: "brownout", Title: "Brownout", Cell: func(c *legacy.Call) cell { return brownoutCell(f.visit, c.Refused) }},
 		},

@@ -61,19 +61,27 @@ func (d limitData) Table(f *frame) table {
 	return newTable(f.visit, list, tableSpec[operator.Window]{
 		Name: "limits", Caption: "Windows of rate limits", Whole: true, Empty: noLimits(f),
 		Columns: []column[operator.Window]{
-			{Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }),
-				Cell: func(w *operator.Window) cell { return limitScope(f.visit, w.Scope) }},
+			{
+				Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }),
+				Cell: func(w *operator.Window) cell { return limitScope(f.visit, w.Scope) },
+			},
 			{Key: "window", Title: "Window", Cell: func(w *operator.Window) cell { return textCell(title(w.Window)) }},
 			{Key: "state", Title: "Status", Cell: limitState},
 			{Key: "share", Title: "Used", Cell: func(w *operator.Window) cell {
 				x := limitBar(w)
-				return cell{Bar: &x,
-					Sub: smallPercent(usedShare(w))}
+				return cell{
+					Bar: &x,
+					Sub: smallPercent(usedShare(w)),
+				}
 			}},
-			{Key: "used", Title: "Requests", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Used, b.Used) },
-				Cell: func(w *operator.Window) cell { return textCell(count(w.Used)) }},
-			{Key: "limit", Title: "Limit", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Limit, b.Limit) },
-				Cell: func(w *operator.Window) cell { return textCell(count(w.Limit)) }},
+			{
+				Key: "used", Title: "Requests", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Used, b.Used) },
+				Cell: func(w *operator.Window) cell { return textCell(count(w.Used)) },
+			},
+			{
+				Key: "limit", Title: "Limit", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Limit, b.Limit) },
+				Cell: func(w *operator.Window) cell { return textCell(count(w.Limit)) },
+			},
 			{Key: "left", Title: "Remaining", Number: true, Cell: func(w *operator.Window) cell { return textCell(count(w.Remaining)) }},
 			{Key: "reset", Title: "Resets in", Number: true, Cell: func(w *operator.Window) cell {
 				return textCell(lastingFully(time.Duration(w.ResetSeconds) * time.Second))

@@ -26,8 +26,10 @@ func (l *listing) empty(v *visit, otherwise empty) empty {
 	if len(l.Chips) == 0 {
 		return otherwise
 	}
-	return empty{Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.",
-		Next: &button{Title: "Clear filters", Path: v.Link(v.Path()[len(v.path):])}}
+	return empty{
+		Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.",
+		Next: &button{Title: "Clear filters", Path: v.Link(v.Path()[len(v.path):])},
+	}
 }
 
 // older returns the address of older entries with the given cursor parameter, or "" if next is empty.

@@ -137,8 +137,10 @@ func myMonth(v *visit, list []reference.Budget) *tile {
 	}
 	b := &list[i]
 	full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
-	return &tile{Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope),
-		Path: v.Link("cost", "range", monthToDate)}
+	return &tile{
+		Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope),
+		Path: v.Link("cost", "range", monthToDate),
+	}
 }
 
 // myTiles returns tiles for the hourly cost of the caller's resources, the cost of idle resources, pending approval requests and denied
@@ -164,14 +166,22 @@ func myTiles(v *visit, f *myFacts) []tile {
 		denied += "+"
 	}
 	tiles := []tile{
-		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"),
-			Path: v.Link("resources"), Fault: f.resources.Fault},
-		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"),
-			Path: v.Link("resources"), Fault: f.resources.Fault},
-		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"),
-			Path: v.Link("approvals"), Fault: f.requests.Fault},
-		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v),
-			Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
+		{
+			Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"),
+			Path: v.Link("resources"), Fault: f.resources.Fault,
+		},
+		{
+			Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"),
+			Path: v.Link("resources"), Fault: f.resources.Fault,
+		},
+		{
+			Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"),
+			Path: v.Link("approvals"), Fault: f.requests.Fault,
+		},
+		{
+			Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v),
+			Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault,
+		},
 	}
 	if t := myMonth(v, f.me.Is.Budgets); t != nil && waste == 0 {
 		tiles[1] = *t
@@ -199,9 +209,11 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 	for i := range f.me.Is.Budgets {
 		b := &f.me.Is.Budgets[i]
 		if used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0); b.Left != "" && used.Level != levelGood {
-			a.Items = append(a.Items, item{Level: used.Level, Icon: "wallet", Path: v.Link("cost", "range", monthToDate),
+			a.Items = append(a.Items, item{
+				Level: used.Level, Icon: "wallet", Path: v.Link("cost", "range", monthToDate),
 				Title: "Budget " + b.Scope + " " + words(b.Name) + " is " + strconv.Itoa(used.Percent) + "% used",
-				Text:  budgetAmount(b.Name, b.Left) + " of " + budgetAmount(b.Name, b.Limit) + " remains"})
+				Text:  budgetAmount(b.Name, b.Left) + " of " + budgetAmount(b.Name, b.Limit) + " remains",
+			})
 		}
 	}
 	for i := range f.resources.Is.Resources {
@@ -226,7 +238,7 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 // Approvals page, with a cost limit.
 func ownApprovalItem(v *visit, r *selfservice.Request) item {
 	until := v.When(r.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(r.Summary), r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
 	var by []string
 	for _, refusal := range r.Refusals {
 		by = append(by, refusal.By)
@@ -271,8 +283,10 @@ func ownBudgets(v *visit, list []reference.Budget) table {
 			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},
 			{Title: "Resets", Cell: func(b *reference.Budget) cell { return v.whenCell(b.Ends) }},
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets",
-			Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts."},
+		Empty: empty{
+			Icon: "wallet", Title: "No budgets",
+			Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts.",
+		},
 	})
 }
 
@@ -306,8 +320,10 @@ func ownDenied(v *visit, list []explain.Summary) table {
 			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
-		Empty: empty{Icon: "check", Title: "No denials in the last 7 days",
-			Text: "Denied requests appear here, with the reason and the change that would let them pass."},
+		Empty: empty{
+			Icon: "check", Title: "No denials in the last 7 days",
+			Text: "Denied requests appear here, with the reason and the change that would let them pass.",
+		},
 	})
 }
 
@@ -316,17 +332,25 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 	return newTable(v, list, tableSpec[selfservice.Resource]{
 		Name: "resources", Caption: "Your resources", Whole: true,
 		Columns: []column[selfservice.Resource]{
-			{Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }),
-				Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
+			{
+				Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }),
+				Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) },
+			},
 			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return ownState(v, r) }},
 			{Key: "key", Title: "Key", Cell: func(r *selfservice.Resource) cell { return textCell(r.Key) }},
 			{Key: "gpu", Title: "GPU", Cell: func(r *selfservice.Resource) cell { return textCell(r.GPU, present(r.DataCenter)...) }},
-			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }),
-				Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
-			{Key: "month", Title: "Per month", Number: true, Off: true,
-				Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) }},
-			{Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }),
-				Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) }},
+			{
+				Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }),
+				Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) },
+			},
+			{
+				Key: "month", Title: "Per month", Number: true, Off: true,
+				Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) },
+			},
+			{
+				Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }),
+				Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) },
+			},
 			{Title: "Actions", Cell: func(r *selfservice.Resource) cell {
 				c := cell{Menu: "Actions", Forms: ownActions(v, r)}
 				if r.Decision != "" {
@@ -335,8 +359,10 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 				return c
 			}},
 		},
-		Empty: empty{Icon: "server", Title: "No resources",
-			Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall()},
+		Empty: empty{
+			Icon: "server", Title: "No resources",
+			Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall(),
+		},
 	})
 }
 
@@ -351,8 +377,10 @@ func ownState(v *visit, r *selfservice.Resource) cell {
 func ownActions(v *visit, r *selfservice.Resource) (out []form) {
 	if r.Idle != nil {
 		out = append(out, v.post("resources/snooze", r.ID, "Snooze",
-			field{Name: "for", Label: "Snooze for", Type: "select",
-				Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
+			field{
+				Name: "for", Label: "Snooze for", Type: "select",
+				Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}},
+			}))
 	}
 	if r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
 		stop := v.post("resources/stop", r.ID, "Stop")
@@ -397,9 +425,11 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			{Key: "reason", Title: "Reason", Cell: reasonCell},
 			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
-		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period",
+		Empty: l.empty(v, empty{
+			Icon: "list", Title: "No requests in this period",
 			Text: "Requests that you make with your key appear here, with their outcome. Choose a longer time range, or send a request:",
-			Code: firstCall()}),
+			Code: firstCall(),
+		}),
 	})
 	return l
 }

@@ -107,13 +107,15 @@ func newApprovalPage(v *visit, list []selfservice.Request, me *selfservice.Me) a
 	for i := range e.Rows {
 		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i], me))
 	}
-	p.Empty = empty{Icon: "inbox", Title: "No requests for approval",
-		Text: "Denied requests that can be approved appear here. After a lead or an operator approves a request, you can send it again once."}
+	p.Empty = empty{
+		Icon: "inbox", Title: "No requests for approval",
+		Text: "Denied requests that can be approved appear here. After a lead or an operator approves a request, you can send it again once.",
+	}
 	return p
 }
 
 func newApprovalCard(v *visit, r *selfservice.Request, me *selfservice.Me) approvalCard {
-	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Summary, r.Operation), Status: statusOf(string(r.State))}
+	c := approvalCard{ID: r.ID, Title: cmp.Or(readable(r.Summary), r.Operation), Status: statusOf(string(r.State))}
 	price := "Unknown"
 	if r.USD != "" {
 		price = amount(r.USD) + " per " + string(r.Per)
@@ -206,8 +208,10 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 	l.Table = newTable(v, list, tableSpec[teamKey]{
 		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *teamKey) bool { return k.State != "in force" },
 		Columns: []column[teamKey]{
-			{Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }),
-				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) }},
+			{
+				Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }),
+				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) },
+			},
 			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
 			{Key: "roles", Title: "Roles", Cell: func(k *teamKey) cell { return textCell(roleNames(&k.KeyRecord)) }},
 			{Key: "used", Title: "Last used", Cell: func(k *teamKey) cell { return v.whenCell(k.Used) }},

@@ -49,7 +49,7 @@ type overviewData struct {
 const overviewRows = 3
 
 // overviewPlot is the height of the chart's plot in pixels. At this height, the page fits into a window of 1280 by 800.
-const overviewPlot = 136
+const overviewPlot = 132
 
 func loadOverview(v *visit) (any, int, string) {
 	var f overviewFacts
@@ -94,8 +94,10 @@ func newOverview(v *visit, f *overviewFacts) overviewData {
 	if f.costs.OK() {
 		d.Cost = overviewChart(v, &f.costs.Is, scope)
 		if decimal(f.costs.Is.Total) == 0 {
-			d.First = &empty{Icon: "chart", Title: "No cost in this period",
-				Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall()}
+			d.First = &empty{
+				Icon: "chart", Title: "No cost in this period",
+				Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall(),
+			}
 		}
 	}
 	d.Attention = newAttention(v, f)
@@ -125,8 +127,10 @@ func scopeOf(list []money.Forecast, scope string) *money.Forecast {
 // burnTile shows the current hourly cost and its trend in the last 24 hours.
 func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	rate := decimal(scope.PerHour)
-	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate",
-		Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
+	t := tile{
+		Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate",
+		Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault,
+	}
 	if hours := sumsOf(&f.hours.Is, "hour", 24); len(hours) > 1 {
 		t.Spark = newSpark(hours, "Cost by hour, last 24 hours, up to "+usdOf(slices.Max(hours)))
 	}
@@ -149,8 +153,10 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 // monthTile shows the cost this month with the forecast, compared with the organisation's monthly budget.
 func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	used, expected := decimal(scope.ThisMonth), decimal(scope.Month.Expected)
-	t := tile{Label: "Month to date", Value: usdOf(used),
-		Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
+	t := tile{
+		Label: "Month to date", Value: usdOf(used),
+		Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault,
+	}
 	t.Note = usdOf(expected) + " forecast, no budget"
 	i := slices.IndexFunc(f.budgets.Is.Budgets, func(b money.BudgetRow) bool { return b.Kind == "organisation" && b.Name == "per_month" })
 	if i < 0 {
@@ -183,8 +189,10 @@ func dayOf(date string) string {
 
 // deniedTile shows the number of denied and throttled requests in the last 24 hours.
 func deniedTile(v *visit, f *overviewFacts) tile {
-	t := tile{Label: "Denied or throttled, 24 h",
-		Path: v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault}
+	t := tile{
+		Label: "Denied or throttled, 24 h",
+		Path:  v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault,
+	}
 	border := v.now().Add(-24 * time.Hour)
 	var now, before decisions.OutcomeCount
 	var hours []float64
@@ -239,8 +247,10 @@ func overviewBudgets(v *visit, list []money.BudgetRow) table {
 			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
 			{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets yet",
-			Text: "Budgets of the organisation, its teams and keys appear here, ordered by the date they run out. Set a budget under budget in the configuration."},
+		Empty: empty{
+			Icon: "wallet", Title: "No budgets yet",
+			Text: "Budgets of the organisation, its teams and keys appear here, ordered by the date they run out. Set a budget under budget in the configuration.",
+		},
 	})
 }
 
@@ -254,8 +264,10 @@ func deniedTable(v *visit, list []explain.Summary) table {
 			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
-		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours",
-			Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
+		Empty: empty{
+			Icon: "check", Title: "No denials in the last 24 hours",
+			Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason.",
+		},
 	})
 }
 

@@ -153,8 +153,10 @@ func (f *frame) Zone() string {
 func (f *frame) Periods() (out []link) {
 	for _, name := range []string{lastHour, last24Hours, last7Days, last30Days, monthToDate, lastMonth} {
 		p := period{Name: name}
-		out = append(out, link{Title: p.Label(),
-			Path: f.With("range", name, "from", "", "to", "", "cursor", "", "before", "", "page", ""), Here: name == f.period.Name})
+		out = append(out, link{
+			Title: p.Label(),
+			Path:  f.With("range", name, "from", "", "to", "", "cursor", "", "before", "", "page", ""), Here: name == f.period.Name,
+		})
 	}
 	return out
 }

@@ -314,8 +314,10 @@ func (p playground) Differences(f *frame) table {
 		{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
 	}
 	if slices.ContainsFunc(groups, func(g replay.Group) bool { return len(g.Missing) > 0 }) {
-		columns = append(columns, column[replay.Group]{Title: "Not in the log",
-			Cell: func(g *replay.Group) cell { return countLines(g.Missing) }})
+		columns = append(columns, column[replay.Group]{
+			Title: "Not in the log",
+			Cell:  func(g *replay.Group) cell { return countLines(g.Missing) },
+		})
 	}
 	return newTable(f.visit, groups, tableSpec[replay.Group]{Name: "replay", Caption: "Results of the replay", Columns: columns})
 }

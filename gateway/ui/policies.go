@@ -124,8 +124,10 @@ func (d policyData) Table(f *frame) table {
 		Path:  func(e *policyEffect) string { return f.Link("policies/" + url.PathEscape(e.Policy)) },
 		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
 		Columns: []column[policyEffect]{
-			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }),
-				Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) }},
+			{
+				Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }),
+				Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) },
+			},
 			{Key: "mode", Title: "Mode", Cell: modeCell},
 			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
 			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
@@ -223,11 +225,15 @@ func appliesTo(e *adminapi.Entry) string {
 func (d policyData) HeldTable(f *frame) table {
 	list := slices.DeleteFunc(slices.Clone(d.Held.Is.Resources),
 		func(s explain.AuditedResource) bool { return s.Verdict == explain.Allowed && len(s.Policies) == 0 })
-	none := empty{Icon: "server", Title: "No resources",
-		Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."}
+	none := empty{
+		Icon: "server", Title: "No resources",
+		Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate.",
+	}
 	if n := len(d.Held.Is.Resources); n > 0 {
-		none = empty{Icon: "check", Title: "No violations",
-			Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked."}
+		none = empty{
+			Icon: "check", Title: "No violations",
+			Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked.",
+		}
 	}
 	return newTable(f.visit, list, tableSpec[explain.AuditedResource]{
 		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
@@ -238,12 +244,18 @@ func (d policyData) HeldTable(f *frame) table {
 				return textCell(cmp.Or(s.Name, s.ID), s.Kind,
 					s.ID)
 			}},
-			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }),
-				Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) }},
-			{Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }),
-				Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
-			{Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }),
-				Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) }},
+			{
+				Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }),
+				Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) },
+			},
+			{
+				Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }),
+				Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) },
+			},
+			{
+				Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }),
+				Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) },
+			},
 			{Key: "policies", Title: "Policies", Cell: heldPolicies},
 		},
 	})

@@ -63,8 +63,10 @@ func loadPolicy(v *visit) (any, int, string) {
 func (d policyPage) Head(f *frame) head {
 	mode := modeOf(d.InForce)
 	h := head{Title: d.Policy, Text: d.Title, Badge: &mode, Parents: []link{{Title: "Policies", Path: f.Link("policies")}}}
-	h.Actions = append(h.Actions, button{Title: "View requests", Icon: "list",
-		Path: f.Link("requests", "policy", d.Policy, "range", last30Days)})
+	h.Actions = append(h.Actions, button{
+		Title: "View requests", Icon: "list",
+		Path: f.Link("requests", "policy", d.Policy, "range", last30Days),
+	})
 	if f.Can(tryRow) && d.Example != "" {
 		h.Actions = append(h.Actions, button{Title: "Test in playground", Icon: "flask", Path: f.Link("playground", "policies", d.Example)})
 	}
@@ -97,15 +99,19 @@ func (d policyPage) Tiles(*frame) []tile {
 // verdictSeries returns the verdicts that the chart of a policy shows, and their series.
 func verdictSeries() (verdicts []string, series []chart.Series) {
 	return []string{"denies", "would deny", "warns", "excepted"}, []chart.Series{
-		{Name: "Denied", Class: "outcome-denied"}, {Name: "Would deny", Class: "series-1"}, {Name: "Warned", Class: "outcome-throttled"},
+		{Name: "Denied", Class: "outcome-denied"},
+		{Name: "Would deny", Class: "series-1"},
+		{Name: "Warned", Class: "outcome-throttled"},
 		{Name: "Exempted", Class: "series-other"},
 	}
 }
 
 // Chart draws the results by day in the organisation's time zone.
 func (d policyPage) Chart(f *frame) template.HTML {
-	c := chart.Chart{ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: f.zone(),
-		Total: true, Empty: "No results."}
+	c := chart.Chart{
+		ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: f.zone(),
+		Total: true, Empty: "No results.",
+	}
 	verdicts, series := verdictSeries()
 	now := f.Now()
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())

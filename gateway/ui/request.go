@@ -63,8 +63,10 @@ func (d requestData) Head(f *frame) head {
 		h.Actions = append(h.Actions, d.dryRun(f))
 	}
 	if f.Can(tryRow) {
-		h.Actions = append(h.Actions, button{Title: "Test a policy on this request", Icon: "flask",
-			Path: f.Link("playground", "decision", d.DecisionID)})
+		h.Actions = append(h.Actions, button{
+			Title: "Test a policy on this request", Icon: "flask",
+			Path: f.Link("playground", "decision", d.DecisionID),
+		})
 	}
 	return h
 }
@@ -72,8 +74,10 @@ func (d requestData) Head(f *frame) head {
 // dryRun returns the button that leads to the dry run form with the known parts of the request. If they are too long for an address, the
 // button submits them.
 func (d requestData) dryRun(f *frame) button {
-	b := button{Title: "Run as dry run", Icon: "play",
-		Path: f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())}
+	b := button{
+		Title: "Run as dry run", Icon: "play",
+		Path: f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body()),
+	}
 	if len(b.Path) > maxAddress {
 		b.Path, b.Post = "", f.path+"dry-run"
 		b.Hidden = []hiddenField{{"org", f.org}, {"key", d.Caller.Key}, {"method", d.Method}, {"path", d.Path}, {"body", d.body()}}

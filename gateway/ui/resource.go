@@ -77,8 +77,10 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	gone := r == nil
 	if gone {
 		c := &d.Costs.Is.Rows[len(d.Costs.Is.Rows)-1]
-		r = &money.Resource{ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter,
-			Decision: c.Decision, Labels: c.Labels}
+		r = &money.Resource{
+			ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter,
+			Decision: c.Decision, Labels: c.Labels,
+		}
 	}
 	if r.Name != "" {
 		d.name = r.Name
@@ -111,12 +113,16 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	total := decimal(d.Costs.Is.Total)
 	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
 	if !gone {
-		d.Tiles = append([]tile{{Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour",
-			Note: amount(month(r.Takes.PerHour)) + " per month at this rate"}}, d.Tiles...)
+		d.Tiles = append([]tile{{
+			Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour",
+			Note: amount(month(r.Takes.PerHour)) + " per month at this rate",
+		}}, d.Tiles...)
 	}
 	if d.Idle != nil {
-		d.Tiles = append(d.Tiles, tile{Label: "Idle cost so far", Value: amount(d.Idle.Cost),
-			Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle"})
+		d.Tiles = append(d.Tiles, tile{
+			Label: "Idle cost so far", Value: amount(d.Idle.Cost),
+			Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle",
+		})
 	}
 	d.change(v, r, gone)
 	if !gone && r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
@@ -165,7 +171,9 @@ func requestTable(v *visit, list []explain.Summary) table {
 			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
 		},
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
-		Empty: empty{Icon: "list", Title: "No requests",
-			Text: "No recent request names this resource. Reads are stored only by the gateway that served them."},
+		Empty: empty{
+			Icon: "list", Title: "No requests",
+			Text: "No recent request names this resource. Reads are stored only by the gateway that served them.",
+		},
 	})
 }

@@ -99,8 +99,10 @@ func loadResources(v *visit) (any, int, string) {
 	}
 	d.Chips = v.chips(d.Filters)
 	if v.may(reconcileRow) {
-		d.actions = []button{{Title: "Check for drift", Icon: "refresh", Post: v.path + "spend/reconcile",
-			Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}}}}
+		d.actions = []button{{
+			Title: "Check for drift", Icon: "refresh", Post: v.path + "spend/reconcile",
+			Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}},
+		}}
 	}
 	d.Table = resourceTable(v, &d.List.Is, idleByID(&d.Idle.Is))
 	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
@@ -115,10 +117,14 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 		{Key: "owner", Title: "Owner", Cell: func(r *money.Resource) cell { return ownerCell(r.Team, r.Key) }},
 		{Key: "gpu", Title: "GPU", Cell: func(r *money.Resource) cell { return textCell(r.GPU, r.DataCenter) }},
 		{Key: "since", Title: "Created", Param: "newest", Cell: func(r *money.Resource) cell { return v.whenCell(r.Since) }},
-		{Key: "hour", Title: "Per hour", Number: true, Param: "cost",
-			Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
-		{Key: "month", Title: "Per month at this rate", Number: true,
-			Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) }},
+		{
+			Key: "hour", Title: "Per hour", Number: true, Param: "cost",
+			Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) },
+		},
+		{
+			Key: "month", Title: "Per month at this rate", Number: true,
+			Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) },
+		},
 		{Key: "labels", Title: "Labels", Off: true, Cell: func(r *money.Resource) cell { return textCell(pairs(r.Labels)) }},
 		{Title: "", Cell: func(r *money.Resource) cell { return actionsCell(v, r.ID, r.Team, idle[r.ID] != nil) }},
 	}
@@ -126,8 +132,10 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 		Name: "resources", Caption: "Resources that count against budgets", Columns: columns,
 		Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Path: func(r *money.Resource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
-		Empty: empty{Icon: "server", Title: "No resources",
-			Text: "Pods, endpoints and volumes rented through the gateway appear here while they cost money. The cost explorer lists deleted resources."},
+		Empty: empty{
+			Icon: "server", Title: "No resources",
+			Text: "Pods, endpoints and volumes rented through the gateway appear here while they cost money. The cost explorer lists deleted resources.",
+		},
 	})
 }
 
@@ -225,9 +233,16 @@ func chosenOf(values []string, chosen string) (out []option) { return names("", 
 
 // snoozeForm returns the form that snoozes an idle resource.
 func snoozeForm(v *visit, id string) form {
-	f := v.post(snoozeAction, id, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select",
-		Options: []option{{"24h", "1 day", false}, {"72h", "3 days", false}, {"7d", "1 week", true}, {"30d", "30 days", false},
-			{"0s", "End the snooze", false}}})
+	f := v.post(snoozeAction, id, "Snooze", field{
+		Name: "for", Label: "Snooze for", Type: "select",
+		Options: []option{
+			{"24h", "1 day", false},
+			{"72h", "3 days", false},
+			{"7d", "1 week", true},
+			{"30d", "30 days", false},
+			{"0s", "End the snooze", false},
+		},
+	})
 	f.Icon = "moon"
 	return f
 }
@@ -261,10 +276,14 @@ func holdTable(v *visit, list []money.Hold) table {
 			{Key: "state", Title: "State", Cell: func(h *money.Hold) cell { return statusCell(h.State) }},
 			{Key: "operation", Title: "Operation", Cell: func(h *money.Hold) cell { return textCell(h.Operation, h.Name) }},
 			{Key: "owner", Title: "Owner", Cell: func(h *money.Hold) cell { return ownerCell(h.Team, h.Key) }},
-			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(h *money.Hold) string { return h.Reserves.PerHour }),
-				Cell: func(h *money.Hold) cell { return textCell(amount(h.Reserves.PerHour)) }},
-			{Key: "since", Title: "Created", Compare: byTime(func(h *money.Hold) time.Time { return h.Since }),
-				Cell: func(h *money.Hold) cell { return v.whenCell(h.Since) }},
+			{
+				Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(h *money.Hold) string { return h.Reserves.PerHour }),
+				Cell: func(h *money.Hold) cell { return textCell(amount(h.Reserves.PerHour)) },
+			},
+			{
+				Key: "since", Title: "Created", Compare: byTime(func(h *money.Hold) time.Time { return h.Since }),
+				Cell: func(h *money.Hold) cell { return v.whenCell(h.Since) },
+			},
 			{Title: "", Cell: func(h *money.Hold) cell {
 				if !mayRelease {
 					return cell{}
@@ -297,9 +316,11 @@ func (d idleData) Head(*frame) head {
 func loadIdle(v *visit) (any, int, string) {
 	d := idleData{List: ask[money.IdleList](v, idle, nil)}
 	if d.List.Status == http.StatusBadRequest { // idle detection is disabled
-		d.Table.Empty = empty{Icon: "moon", Title: "Idle detection is off",
+		d.Table.Empty = empty{
+			Icon: "moon", Title: "Idle detection is off",
 			Text: "Set idle.for of the organisation to find resources that cost money and do no work.",
-			Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"}}
+			Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"},
+		}
 		return d, 0, ""
 	}
 	waste, cost, snoozed, n := 0.0, 0.0, 0, 0
@@ -313,9 +334,11 @@ func loadIdle(v *visit) (any, int, string) {
 		cost += decimal(r.Cost)
 		n++
 	}
-	d.Tiles = []tile{{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")},
+	d.Tiles = []tile{
+		{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")},
 		{Label: "If they stay idle", Value: usdOf(waste), Unit: "per month"},
-		{Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"}}
+		{Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"},
+	}
 	d.Table = idleTable(v, d.List.Is.Resources)
 	return d, d.List.Status, d.List.Fault
 }
@@ -328,15 +351,23 @@ func idleTable(v *visit, list []money.IdleResource) table {
 		Name: "idle", Caption: "Idle resources", Whole: true,
 		Columns: []column[money.IdleResource]{
 			{Key: "resource", Title: "Resource", Cell: func(r *money.IdleResource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
-			{Key: "state", Title: "State", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }),
-				Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) }},
-			{Key: "owner", Title: "Owner", Compare: byText(func(r *money.IdleResource) string { return r.Team + " " + r.Key }),
-				Cell: func(r *money.IdleResource) cell { return ownerCell(r.Team, r.Key) }},
-			{Key: "cost", Title: "Cost so far", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.Cost }),
-				Cell: func(r *money.IdleResource) cell { return textCell(amount(r.Cost)) }},
-			{Key: "waste", Title: "Per month if it stays idle", Number: true,
+			{
+				Key: "state", Title: "State", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }),
+				Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) },
+			},
+			{
+				Key: "owner", Title: "Owner", Compare: byText(func(r *money.IdleResource) string { return r.Team + " " + r.Key }),
+				Cell: func(r *money.IdleResource) cell { return ownerCell(r.Team, r.Key) },
+			},
+			{
+				Key: "cost", Title: "Cost so far", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.Cost }),
+				Cell: func(r *money.IdleResource) cell { return textCell(amount(r.Cost)) },
+			},
+			{
+				Key: "waste", Title: "Per month if it stays idle", Number: true,
 				Compare: byAmount(func(r *money.IdleResource) string { return r.PerMonth }),
-				Cell:    func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) }},
+				Cell:    func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) },
+			},
 			{Title: "", Cell: func(r *money.IdleResource) cell {
 				if !mayKeep {
 					return cell{}

@@ -30,8 +30,10 @@ func (d searchData) Head(*frame) head {
 
 func loadSearch(v *visit) (any, int, string) {
 	d := searchData{text: v.Query("q")}
-	none := empty{Icon: "search", Title: "Search",
-		Text: "Enter a part of the ID or name of a resource, key, team or policy, or the whole ID of a request. Resources that no longer run are found if they had costs in the last 30 days."}
+	none := empty{
+		Icon: "search", Title: "Search",
+		Text: "Enter a part of the ID or name of a resource, key, team or policy, or the whole ID of a request. Resources that no longer run are found if they had costs in the last 30 days.",
+	}
 	if d.text != "" {
 		d.Found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {d.text}, "limit": {"50"}})
 		none.Title = "No matches"

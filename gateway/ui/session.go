@@ -49,8 +49,10 @@ type session struct {
 
 // indexes returns the store indexes that limit the number of sessions. The length of their names is bounded.
 func (s *session) indexes() []store.Index {
-	return []store.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), MaxRecords: maxOfHolder},
-		{Name: "org:" + idOf(s.Org), MaxRecords: maxOfOrg}}
+	return []store.Index{
+		{Name: "holder:" + idOf(s.Org+"/"+s.Holder), MaxRecords: maxOfHolder},
+		{Name: "org:" + idOf(s.Org), MaxRecords: maxOfOrg},
+	}
 }
 
 // Sessions stores sessions in the store that gateways share. It is safe for concurrent use.

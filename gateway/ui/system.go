@@ -63,19 +63,25 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	if len(r.Restart) > 0 {
 		d.Facts = append(d.Facts, fact{"Restart required for", cell{Lines: r.Restart}})
 	}
-	d.Gateways = newTable(v, o.Gateways, tableSpec[operator.Instance]{Name: "gateways", Caption: "Gateways that share the store",
-		Columns: gatewayColumns(v), Whole: true})
+	d.Gateways = newTable(v, o.Gateways, tableSpec[operator.Instance]{
+		Name: "gateways", Caption: "Gateways that share the store",
+		Columns: gatewayColumns(v), Whole: true,
+	})
 	d.Policies = newTable(v, r.Policies, tableSpec[operator.PolicyStatus]{
 		Name: "policies", Caption: "Policies by organisation", Columns: policyStatusColumns(), Whole: true,
 		Empty: empty{Title: "No organisations", Text: "Each organisation of the configuration has policies."},
 	})
 	d.Groups = newTable(v, envoys.Is.Groups, tableSpec[envoy.GroupStatus]{
 		Name: "groups", Caption: "Groups of Envoys", Columns: groupColumns(v), Whole: true,
-		Empty: empty{Icon: "network", Title: "No Envoy groups",
-			Text: "Set envoy.xds.groups to let this gateway configure Envoys. The Envoys appear here."},
+		Empty: empty{
+			Icon: "network", Title: "No Envoy groups",
+			Text: "Set envoy.xds.groups to let this gateway configure Envoys. The Envoys appear here.",
+		},
 	})
-	d.Nodes = newTable(v, envoys.Is.Nodes, tableSpec[envoy.Node]{Name: "nodes", Caption: "Envoys connected to this gateway",
-		Columns: nodeColumns(v), Whole: true})
+	d.Nodes = newTable(v, envoys.Is.Nodes, tableSpec[envoy.Node]{
+		Name: "nodes", Caption: "Envoys connected to this gateway",
+		Columns: nodeColumns(v), Whole: true,
+	})
 	return d
 }
 
@@ -240,8 +246,10 @@ func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.Config
 	case with != "":
 		d.Against = "revision " + short(with)
 	}
-	d.Revisions = newTable(v, revisions, tableSpec[operator.Revision]{Name: "revisions",
-		Caption: "Configurations that were in force, latest first", Columns: revisionColumns(v, c.Revision), Whole: true})
+	d.Revisions = newTable(v, revisions, tableSpec[operator.Revision]{
+		Name:    "revisions",
+		Caption: "Configurations that were in force, latest first", Columns: revisionColumns(v, c.Revision), Whole: true,
+	})
 	return d
 }
 
@@ -274,8 +282,10 @@ func revisionColumns(v *visit, current string) []column[operator.Revision] {
 			return cell{Text: short(r.Revision), Code: true, Path: v.With("with", r.Revision)}
 		}},
 		{Key: "loaded", Title: "In force since", Cell: func(r *operator.Revision) cell { return v.whenCell(r.Loaded) }},
-		{Key: "gateway", Title: "First loaded by",
-			Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, "version "+cmp.Or(r.Version, "unknown")) }},
+		{
+			Key: "gateway", Title: "First loaded by",
+			Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, "version "+cmp.Or(r.Version, "unknown")) },
+		},
 	}
 }
 
@@ -293,14 +303,18 @@ func alertPage(v *visit, list *alerts.AlertList) listing {
 	}
 	l := v.filtered(field{Name: "kind", Label: "Kind", Type: "select", Options: kinds})
 	if slices.ContainsFunc(list.Alerts, func(a alerts.Alert) bool { return !a.Delivered && a.Failure == "" }) {
-		l.Notes = append(l.Notes, note{levelWarn,
-			"Nobody was notified of the alerts with the status Logged only. Configure a receiver under alerts.webhook of the organisation to have alerts delivered."})
+		l.Notes = append(l.Notes, note{
+			levelWarn,
+			"Nobody was notified of the alerts with the status Logged only. Configure a receiver under alerts.webhook of the organisation to have alerts delivered.",
+		})
 	}
 	l.Table = newTable(v, list.Alerts, tableSpec[alerts.Alert]{
 		Name: "alerts", Caption: "Alerts of " + v.org + ", newest first", Columns: alertColumns(v),
 		Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
-		Empty: l.empty(v, empty{Icon: "bell", Title: "No alerts in this period",
-			Text: "Budgets that reach a threshold, unusual spend, idle resources and expiring exceptions appear here, whether or not a receiver is configured under alerts."}),
+		Empty: l.empty(v, empty{
+			Icon: "bell", Title: "No alerts in this period",
+			Text: "Budgets that reach a threshold, unusual spend, idle resources and expiring exceptions appear here, whether or not a receiver is configured under alerts.",
+		}),
 	})
 	return l
 }

@@ -108,8 +108,10 @@ func (c members) ask(r *http.Request, token string, s *session, method, path str
 	}
 	q := r.Clone(r.Context())
 	q.Method, q.URL, q.RequestURI, q.Body, q.ContentLength = method, &target, target.RequestURI(), http.NoBody, int64(len(body))
-	q.Header = http.Header{"Authorization": {"Bearer " + token}, "User-Agent": r.Header["User-Agent"],
-		"X-Forwarded-For": r.Header["X-Forwarded-For"]}
+	q.Header = http.Header{
+		"Authorization": {"Bearer " + token}, "User-Agent": r.Header["User-Agent"],
+		"X-Forwarded-For": r.Header["X-Forwarded-For"],
+	}
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
 	}
@@ -133,8 +135,10 @@ func asked[T any](a Answer) (out T, err error) {
 		p.Detail = http.StatusText(a.Status)
 	}
 	wait, _ := time.ParseDuration(a.Header.Get("Retry-After") + "s") // 0 if the header is missing
-	return out, admin.TokenError{RefusedError: adminapi.RefusedError{Status: a.Status,
-		Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}, Wait: wait}
+	return out, admin.TokenError{RefusedError: adminapi.RefusedError{
+		Status: a.Status,
+		Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; "),
+	}, Wait: wait}
 }
 
 // own calls a caller route for a part of a page.

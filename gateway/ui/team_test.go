@@ -147,7 +147,7 @@ func TestLeadsGrantOnTheirPages(t *testing.T) {
 	}
 	waiting(`Approvals</span><strong class="badge">2<span class="away"> pending</span></strong>`)
 	waiting("Requested by ann, team research")
-	waiting(`">3 x NVIDIA L4</a>`)
+	waiting(`">3 × NVIDIA L4</a>`)
 	lead := c.caller(t, "lena")
 	_, _, body := lead.get(c.URL + "/tollgate/ui/approvals")
 	ids := regexp.MustCompile(`name="id" value="(ap-[A-Z0-9]+)"`).FindAllStringSubmatch(body, -1)

@@ -67,8 +67,10 @@ func ownCosts(v *visit, costs *money.Costs, by string) table {
 		{Key: "group", Title: title(groupTitle(by)), Cell: func(g *groupSum) cell { return textCell(g.name) }},
 		{Key: "cost", Title: "Cost", Number: true, Cell: func(g *groupSum) cell { return textCell(usdOf(g.usd)) }},
 		{Key: "share", Title: "Share", Cell: func(g *groupSum) cell { return cell{Share: shareOf(g.usd / max(total, 1e-9))} }},
-		{Key: "trend", Title: "Trend by " + v.bucketName(v.period.Bucket()),
-			Cell: func(g *groupSum) cell { return cell{Spark: newSpark(series[g.id], "Cost of "+g.name)} }},
+		{
+			Key: "trend", Title: "Trend by " + v.bucketName(v.period.Bucket()),
+			Cell: func(g *groupSum) cell { return cell{Spark: newSpark(series[g.id], "Cost of "+g.name)} },
+		},
 	}, Empty: empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of your resources appears here."}})
 }
 

@@ -174,8 +174,10 @@ func meansEmpty(err error, counts, known bool) bool {
 
 // listed converts a record that the platform returned at the given time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := ledger.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record),
-		Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := ledger.PlatformResource{
+		Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record),
+		Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record),
+	}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = ledger.Machine(kind, record)

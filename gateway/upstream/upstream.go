@@ -107,8 +107,10 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials,
-		standard: map[string]*http.Transport{"": cfg.standard(base.Scheme, dial)}}
+	c := &Client{
+		base: base, stalls: newStalls(cfg.Timeout), credentials: credentials,
+		standard: map[string]*http.Transport{"": cfg.standard(base.Scheme, dial)},
+	}
 	for _, cred := range credentials {
 		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}

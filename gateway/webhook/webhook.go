@@ -84,8 +84,10 @@ func privateName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return host != ""
 	}
-	return slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".svc", ".intranet", ".corp",
-		".private"}, func(zone string) bool {
+	return slices.ContainsFunc([]string{
+		".localhost", ".local", ".internal", ".home.arpa", ".lan", ".svc", ".intranet", ".corp",
+		".private",
+	}, func(zone string) bool {
 		return strings.HasSuffix(host, zone)
 	})
 }

@@ -57,8 +57,10 @@ func (p Prices) Apply(l Lists) Lists {
 	}
 	for id, agreed := range p.GPUs {
 		if price := (Price{Known: true, PerHour: agreed}); !listed[id] {
-			l.GPUs = append(l.GPUs, GPU{ID: id, Name: id, Secure: Offer{Offered: true, Price: price},
-				Community: Offer{Offered: true, Price: price}, Serverless: price})
+			l.GPUs = append(l.GPUs, GPU{
+				ID: id, Name: id, Secure: Offer{Offered: true, Price: price},
+				Community: Offer{Offered: true, Price: price}, Serverless: price,
+			})
 		}
 	}
 	for i := range l.CPUs {

@@ -46,8 +46,10 @@ func DefaultConfig() Config {
 		MaxAge:  time.Hour,
 		Timeout: 10 * time.Second,
 		Retry:   5 * time.Second,
-		Storage: Storage{Standard: "0.07", StandardAbove: "0.05", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10",
-			PersistentStopped: "0.20", DefaultDisk: 20},
+		Storage: Storage{
+			Standard: "0.07", StandardAbove: "0.05", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10",
+			PersistentStopped: "0.20", DefaultDisk: 20,
+		},
 	}
 }
 

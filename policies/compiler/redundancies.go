@@ -108,8 +108,10 @@ func readOnly(at string, given map[string]any, stopping bool, j int) []error {
 	allowed, _ := given["allow"].([]any)
 	for i, v := range allowed {
 		row, ok := operation.Lookup(fmt.Sprint(v))
-		saves := stopping && slices.Contains([]operation.Verb{operation.VerbDelete, operation.VerbStop, operation.VerbCancel,
-			operation.VerbAction}, row.Verb)
+		saves := stopping && slices.Contains([]operation.Verb{
+			operation.VerbDelete, operation.VerbStop, operation.VerbCancel,
+			operation.VerbAction,
+		}, row.Verb)
 		out.If(ok && row.Verb.Changes() && !saves, fault.Index(at+".params.allow", i),
 			"%q is not a read: policies[%d] (read_only) refuses it", v, j)
 	}

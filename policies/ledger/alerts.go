@@ -137,8 +137,10 @@ func (p *Plan) Reached(used, limit int64) int64 {
 
 // used returns the used amount of a ceiling: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
-	dimension := [Ceilings]int{PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers,
-		CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes}
+	dimension := [Ceilings]int{
+		PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers,
+		CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes,
+	}
 	if Accrues(ceiling) {
 		return b.Accrued.list()[ceiling-PerDay]
 	}

@@ -47,8 +47,10 @@ const (
 
 // CeilingName returns the configuration name of a ceiling.
 func CeilingName(i int) string {
-	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods",
-		"workers", "volume_gb", "sandboxes"}[i]
+	return [Ceilings]string{
+		"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods",
+		"workers", "volume_gb", "sandboxes",
+	}[i]
 }
 
 // IsMoney reports whether a ceiling is in US dollars.
@@ -67,8 +69,10 @@ func AmountText(ceiling int, n int64) string {
 
 // Limits returns the limits in the order of the ceilings, 0 for no limit. Limits in money are in micro-dollars.
 func (b Budget) Limits() [Ceilings]int64 {
-	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total),
-		b.GPUs, b.Pods, b.Workers, b.VolumeGB, b.Sandboxes}
+	return [Ceilings]int64{
+		int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total),
+		b.GPUs, b.Pods, b.Workers, b.VolumeGB, b.Sandboxes,
+	}
 }
 
 // Validate returns an error for each ceiling that is out of range, with its path.

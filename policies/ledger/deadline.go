@@ -53,7 +53,9 @@ func (p *pass) stopAt(ctx context.Context, r *Record, f *PlatformResource) error
 	}
 	done := r.Metadata
 	done.StopAt = 0
-	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after,
-		Owner: &r.Owner, Metadata: done})
+	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{
+		Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after,
+		Owner: &r.Owner, Metadata: done,
+	})
 	return err
 }

@@ -56,8 +56,10 @@ func NewItem(resource, kind string, o Owner, a Metadata) Item {
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "")
 	}
-	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter,
-		Decision: a.Decision, Labels: a.Labels}
+	return Item{
+		Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter,
+		Decision: a.Decision, Labels: a.Labels,
+	}
 }
 
 // NewRunItem returns the item of a one-time cost, such as a run. All runs of an owner on one endpoint or model share an item; each

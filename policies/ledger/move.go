@@ -66,8 +66,10 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 	var list []*Adjustment
 	for i := range state.Resources {
 		if known := &state.Resources[i]; m.of(known.Owner) {
-			list = append(list, &Adjustment{Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts,
-				Owner: &Owner{Team: m.To, Key: known.Owner.Key}})
+			list = append(list, &Adjustment{
+				Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts,
+				Owner: &Owner{Team: m.To, Key: known.Owner.Key},
+			})
 		}
 	}
 	done, err := r.Store.Adjust(ctx, org, list...)

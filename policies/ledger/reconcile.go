@@ -428,8 +428,10 @@ func returnToOwners(ctx context.Context, s Store, org string, owners map[string]
 		for i := range state.Resources {
 			r := &state.Resources[i]
 			if owned := owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
-				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner,
-					Metadata: owned.About.or(r.Metadata)})
+				list = append(list, &Adjustment{
+					Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner,
+					Metadata: owned.About.or(r.Metadata),
+				})
 			}
 		}
 		made, err := s.Adjust(ctx, org, list...)

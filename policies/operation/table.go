@@ -29,8 +29,10 @@ var v2 = []Spec{
 	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead, ListMember: "endpoints", PagedMember: "endpoints", ReturnsAddresses: true},
 	{ID: "createEndpoint", Kind: KindEndpoint, Verb: VerbCreate, Price: PriceEndpoint, TakesTemplate: true, ReturnsAddresses: true},
 	{ID: "getEndpoint", Kind: KindEndpoint, Verb: VerbRead, ReturnsAddresses: true},
-	{ID: "updateEndpoint", Kind: KindEndpoint, Verb: VerbUpdate, Price: PriceEndpoint, ReadOperation: "getEndpoint",
-		TakesTemplate: true, ReturnsAddresses: true},
+	{
+		ID: "updateEndpoint", Kind: KindEndpoint, Verb: VerbUpdate, Price: PriceEndpoint, ReadOperation: "getEndpoint",
+		TakesTemplate: true, ReturnsAddresses: true,
+	},
 	{ID: "deleteEndpoint", Kind: KindEndpoint, Verb: VerbDelete, ReadOperation: "getEndpoint"},
 	{ID: "listEndpointWorkers", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead, PagedMember: "releases"},

@@ -55,11 +55,15 @@ func runSchema() object {
 		"type": "object", "additionalProperties": false,
 		"properties": object{
 			"pointer": object{"type": "string", "description": "pointer of the run in the body"},
-			"tokens": object{"type": []any{"integer", "null"},
-				"description": "highest number of tokens it may produce, for all choices of all prompts; null if the body does not limit it"},
+			"tokens": object{
+				"type":        []any{"integer", "null"},
+				"description": "highest number of tokens it may produce, for all choices of all prompts; null if the body does not limit it",
+			},
 			"choices": object{"type": "integer", "description": "highest number of choices, for all prompts"},
-			"at": object{"type": []any{"string", "null"},
-				"description": "pointer of the member that limits the tokens of a choice, or of the invalid member; null if models do not read such a member"},
+			"at": object{
+				"type":        []any{"string", "null"},
+				"description": "pointer of the member that limits the tokens of a choice, or of the invalid member; null if models do not read such a member",
+			},
 			"wrong": object{"type": "boolean", "description": "a member that limits tokens or choices is not a number above 0"},
 		},
 	}

@@ -104,7 +104,8 @@ var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 		f := topdown.GetBuiltin(b.Name)
 		decl := *b.Builtin
 		decl.Name = boundedPrefix + b.Name
-		out[decl.Name] = &topdown.Builtin{Decl: &decl,
+		out[decl.Name] = &topdown.Builtin{
+			Decl: &decl,
 			Func: func(bctx topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
 				if b.left(operands) < 0 {
 					return &topdown.Error{
@@ -113,7 +114,8 @@ var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 					}
 				}
 				return f(bctx, operands, iter)
-			}}
+			},
+		}
 	}
 	return out
 })

@@ -24,8 +24,11 @@ func DisabledFunctions() []DisabledGroup {
 		{[]string{"time.now_ns"}, "the clock", "`input.time.ns`"},
 		{[]string{"rand.intn", "uuid.*"}, "random numbers", "nothing: equal calls must have equal decisions"},
 		{[]string{"opa.runtime", "rego.*", "trace"}, "the environment of the policies", "`input` and data; `print` in tests"},
-		{[]string{"io.jwt.*", "crypto.*", "providers.aws.sign_req"}, "keys and tokens",
-			"`input.caller`, which the gateway has verified, and `crypto.sha256`"},
+		{
+			[]string{"io.jwt.*", "crypto.*", "providers.aws.sign_req"},
+			"keys and tokens",
+			"`input.caller`, which the gateway has verified, and `crypto.sha256`",
+		},
 		{
 			[]string{
 				"numbers.*", "bits.lsh", "walk", "json.patch", "graph.*", "net.cidr_expand", "net.cidr_merge", "net.cidr_contains_matches",
@@ -35,12 +38,17 @@ func DisabledFunctions() []DisabledGroup {
 			"`some` and `every` over the input, `regex.match`, `split`, `strings.replace_n`, `net.cidr_contains`",
 		},
 		{
-			[]string{"yaml.*", "graphql.*", "json.match_schema", "json.verify_schema", "json.marshal_with_options",
-				"urlquery.*", "base64url.encode_no_pad"},
+			[]string{
+				"yaml.*", "graphql.*", "json.match_schema", "json.verify_schema", "json.marshal_with_options",
+				"urlquery.*", "base64url.encode_no_pad",
+			},
 			"other formats and schemas", "`json.unmarshal`, `json.marshal`, `base64url.encode`, `uri.parse`; bodies have already been validated",
 		},
-		{[]string{"all", "any", "cast_*", "re_match", "net.cidr_overlap"}, "functions that later versions of Rego remove",
-			"`every`, `some`, `to_number`, `is_array` and the like, `regex.match`, `net.cidr_contains`"},
+		{
+			[]string{"all", "any", "cast_*", "re_match", "net.cidr_overlap"},
+			"functions that later versions of Rego remove",
+			"`every`, `some`, `to_number`, `is_array` and the like, `regex.match`, `net.cidr_contains`",
+		},
 	}
 }
 

@@ -160,8 +160,10 @@ func (f *fault) entry(path []any) any {
 		Locations  []location `json:"locations,omitempty"`
 		Path       []any      `json:"path,omitempty"`
 		Extensions extensions `json:"extensions"`
-	}{Message: f.message, Path: path, Extensions: extensions{f.code, f.status, f.kind, f.policy, f.decision, f.approval,
-		f.limit, f.errors, f.shortfall}}
+	}{Message: f.message, Path: path, Extensions: extensions{
+		f.code, f.status, f.kind, f.policy, f.decision, f.approval,
+		f.limit, f.errors, f.shortfall,
+	}}
 	if f.line > 0 {
 		e.Locations = []location{{f.line, f.col}}
 	}

@@ -342,8 +342,10 @@ func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 	flavours, records := c.want.Types, []any(nil)
 	if !c.want.SkipCatalogCheck || c.want.MaxPrice > 0 {
 		var err error
-		w := &FlavourInput{IDs: c.want.Types, Field: c.want.TypesField, VCPUs: c.want.Count,
-			VCPUsField: c.Quirks.VCPUsField, MemoryGB: c.want.MemoryGB}
+		w := &FlavourInput{
+			IDs: c.want.Types, Field: c.want.TypesField, VCPUs: c.want.Count,
+			VCPUsField: c.Quirks.VCPUsField, MemoryGB: c.want.MemoryGB,
+		}
 		if flavours, records, err = c.Flavours(ctx, w, "POD", "securePerVcpu", translate.MaxCandidates); err != nil {
 			return nil, err
 		}

@@ -47,8 +47,10 @@ func (k resource) rows(more ...row) []row {
 	}
 	rows = append(rows, row{Operation: op("delete"+k.name, del, item, "delete"+one), successor: next, serve: k.delete})
 	if k.update != nil {
-		rows = append(rows, row{Operation: op("update"+k.name+"ByPost", post, item+"/update", "update"+one), successor: next,
-			form: k.updates, serve: k.update})
+		rows = append(rows, row{
+			Operation: op("update"+k.name+"ByPost", post, item+"/update", "update"+one), successor: next,
+			form: k.updates, serve: k.update,
+		})
 	}
 	rows = append(rows, more...)
 	for i := range rows {

@@ -7,7 +7,8 @@ import (
 )
 
 var registryCreateForm = form{
-	{name: "name", plain: true, required: true}, {name: "username", plain: true, required: true},
+	{name: "name", plain: true, required: true},
+	{name: "username", plain: true, required: true},
 	{name: "password", plain: true, required: true},
 }
 

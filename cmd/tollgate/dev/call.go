@@ -176,8 +176,10 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
-		return nil, &refusalError{Status: http.StatusRequestEntityTooLarge,
-			Detail: fmt.Sprintf("call exceeds %d MiB, including the source of the function", maxPayload>>20)}
+		return nil, &refusalError{
+			Status: http.StatusRequestEntityTooLarge,
+			Detail: fmt.Sprintf("call exceeds %d MiB, including the source of the function", maxPayload>>20),
+		}
 	}
 	return raw, err
 }

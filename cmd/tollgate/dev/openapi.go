@@ -29,8 +29,10 @@ func openAPI(p *Project) []byte {
 	}
 	document, err := json.Marshal(map[string]any{
 		"openapi": "3.1.0",
-		"info": map[string]string{"title": "tollgate dev", "version": "1",
-			"description": "Functions of this directory. Their bodies run on the platform."},
+		"info": map[string]string{
+			"title": "tollgate dev", "version": "1",
+			"description": "Functions of this directory. Their bodies run on the platform.",
+		},
 		"servers": []map[string]string{{"url": "/"}},
 		"paths":   paths,
 	})

@@ -176,8 +176,10 @@ func (s *Session) List(ctx context.Context) ([]Standing, error) {
 			if e.Key == "" {
 				continue
 			}
-			found := Standing{Name: livePrefix + name, ID: e.ID, Status: "Unknown", Hourly: e.Hourly, Made: e.Made, Gateway: gateway,
-				Elsewhere: gateway != s.gateway.URL}
+			found := Standing{
+				Name: livePrefix + name, ID: e.ID, Status: "Unknown", Hourly: e.Hourly, Made: e.Made, Gateway: gateway,
+				Elsewhere: gateway != s.gateway.URL,
+			}
 			if !found.Elsewhere && e.ID != "" {
 				switch there, err := s.gateway.there(ctx, name, e.ID); {
 				case err == nil && there:

@@ -75,8 +75,10 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	case !q.priced && q.refusal.Status != 0:
 		return &q.refusal
 	case !q.priced:
-		return &refusalError{Status: http.StatusPaymentRequired,
-			Detail: "--max-usd requires a price, but the price of this endpoint is unknown: nothing was rented"}
+		return &refusalError{
+			Status: http.StatusPaymentRequired,
+			Detail: "--max-usd requires a price, but the price of this endpoint is unknown: nothing was rented",
+		}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)

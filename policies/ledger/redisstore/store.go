@@ -145,8 +145,10 @@ func (s *Store) Reserve(ctx context.Context, org string, r *ledger.Reservation) 
 	if err != nil {
 		return ledger.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
-	out := ledger.Outcome{Status: ledger.Status(reply.status), Now: reply.now, Sent: reply.sent, Epoch: reply.epoch,
-		Ends: s.zones.Of(org).Ends(reply.now)}
+	out := ledger.Outcome{
+		Status: ledger.Status(reply.status), Now: reply.now, Sent: reply.sent, Epoch: reply.epoch,
+		Ends: s.zones.Of(org).Ends(reply.now),
+	}
 	switch {
 	case out.Status == ledger.OtherOwner && len(reply.texts) == 2:
 		out.Owner = ledger.Owner{Team: reply.texts[0], Key: reply.texts[1]}
