@@ -57,29 +57,29 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1352},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10431},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6115},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4399},
-		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2885},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1368},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10551},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6123},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4439},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2897},
 		{"callers", []string{"gateway/identity"}, 1895},
 		{"Envoy", []string{"gateway/extproc/..."}, 518},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9441},
+		}, 9449},
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4790},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8178},
-		{"what callers see of themselves", []string{"gateway/selfservice"}, 459},
-		{"policies", []string{"policies/..."}, 14399},
-		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8646},
+		}, 4822},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8600},
+		{"what callers see of themselves", []string{"gateway/selfservice"}, 463},
+		{"policies", []string{"policies/..."}, 14424},
+		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8668},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4032},
-		{"old dialects", []string{"translate/..."}, 12235},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6757},
-		{"command line", []string{"cmd/tollgate"}, 7198},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2272},
+		{"old dialects", []string{"translate/..."}, 12242},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6777},
+		{"command line", []string{"cmd/tollgate"}, 7225},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2280},
 		{"emulator of the platform", []string{"test/platform/..."}, 10005},
 	}
 }
@@ -104,7 +104,7 @@ const (
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 30
 	// LargeLines is the number of lines above which a package is listed in [Large].
-	LargeLines = 4400
+	LargeLines = 4450
 	// WideImports is the number of imports of ours above which a package is listed in [Wide].
 	WideImports = 15
 )
