@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // Handler returns the HTTP door, including the team console.
@@ -24,7 +25,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	next := healthChecks{health: g.health, door: door}
 	if !cfg.Console {
-		return next
+		return wire.NormalizeRequests(next)
 	}
 	team := ui.Team{
 		Ask: func(r *http.Request, body []byte, since time.Time) ui.Answer {
@@ -39,7 +40,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return wire.NormalizeRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !pages.Serves(r) || g.current.pipeline().IsBalancedHost(r.Host) { // all paths of an endpoint's host belong to the endpoint
 			next.ServeHTTP(w, r)
 			return
@@ -48,7 +49,7 @@ func (g *Gateway) Handler() http.Handler {
 		_ = patience.SetReadDeadline(now.Add(cfg.Timeouts.Body)) // ResponseWriters of network connections have deadlines, others may not
 		_ = patience.SetWriteDeadline(now.Add(cfg.Timeouts.Write))
 		served.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // ExtProc returns the gRPC server for Envoy: external processing, xDS and health checks.
@@ -66,7 +67,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 	}
 	cfg, listener := g.current.view.Config(), admin.New(guard, g.rows)
 	if !cfg.Admin.Console {
-		return listener
+		return wire.NormalizeRequests(listener)
 	}
-	return ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener)
+	return wire.NormalizeRequests(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
 }

@@ -65,7 +65,7 @@ const (
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler, end func(context.Context)) error {
 	var fresh newConns
 	s := &http.Server{
-		Handler:           wire.NormalizeRequests(h),
+		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,

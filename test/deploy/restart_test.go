@@ -284,7 +284,7 @@ func TestForeignSocketsAreRefused(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	for _, tc := range []struct{ name, socket, data, want string }{
-		{"another name", "http", l.Addr().String(), `"http" is not the name of a listener`},
+		{"another name", "http", l.Addr().String(), `unknown listener "http"`},
 		{"another port", "data", "127.0.0.1:1", `but listen is configured as "127.0.0.1:1"`},
 		{"another address", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "127.0.0.2", 1), "but listen is configured as"},
 		{"all addresses", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "", 1), "but listen is configured as"},

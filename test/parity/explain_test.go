@@ -73,7 +73,7 @@ func TestAChangeThatCannotBe(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
-		if a.Status != 503 || !strings.Contains(a.Body, "the organisation's policies made the body invalid") {
+		if a.Status != 503 || !strings.Contains(a.Body, "the body is invalid after the organisation's policies changed it") {
 			t.Errorf("%d %s, want 503", a.Status, a.Body)
 		}
 		if n := len(d.platform.CallsTo("createPod")); n != 0 {

@@ -421,7 +421,7 @@ func TestNamesOfVariablesReferToNoSecret(t *testing.T) {
 			if a := ask("A", name); a.Status >= 300 || strings.Contains(a.Body, "errors") {
 				t.Errorf("%s, in a value: %d %s, want it made", tc.path, a.Status, a.Body)
 			}
-			if a := ask(name, "x"); a.Status < 300 && !strings.Contains(a.Body, "errors") || !strings.Contains(a.Body, "refers to a secret") {
+			if a := ask(name, "x"); a.Status < 300 && !strings.Contains(a.Body, "errors") || !strings.Contains(a.Body, "must not refer to a secret") {
 				t.Errorf("%s, in a name: %d %s, want it refused for the secret", tc.path, a.Status, a.Body)
 			}
 		}

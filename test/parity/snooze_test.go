@@ -88,7 +88,7 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 				{"a later end", "POST", changed("expires", "4000000000"), "", "", "", 404, "invalid or has expired"},
 				{"no signature", "POST", changed("signature", ""), "", "", "", 404, "invalid or has expired"},
 				{"more than there is", "POST", link + "&for=700h", "", "", "", 404, "invalid or has expired"},
-				{"a link has no body", "POST", link, "", "{}", "", 400, "no body"},
+				{"a link has no body", "POST", link, "", "{}", "", 400, "must not have a body"},
 				{"without a key", "POST", keep, "", "", "", 401, ""},
 				{"a viewer", "POST", keep, "key_viewer", "", "", 403, "roles: "},
 				{"another team", "POST", keep, "key_other", "", "", 404, "no billable resource of the organisation has this id"},
