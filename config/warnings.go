@@ -16,7 +16,7 @@ import (
 // about 10.
 const leastVaried = 8
 
-// Warnings returns, with their places, settings that have no effect or that let calls pass unchecked, but are not faults. For unchanged
+// Warnings returns the settings that are valid, but have no effect or let calls pass unchecked, each with its place. For unchanged
 // organisation files it returns only the warnings that depend on now.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config

@@ -65,8 +65,8 @@ func NewAddressLimiter(config AddressConfig, now func() time.Time) (*AddressLimi
 	}, nil
 }
 
-// Take takes one attempt from addr, after a credential was missing or wrong. If addr has no attempts left, ok is false, nothing is taken,
-// and retryAfter is the time until addr has one.
+// Take uses up one of the attempts of addr, after a credential was missing or wrong. If none are left, ok is false, and retryAfter is the
+// time until the next attempt is available.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
 	addr = l.normal(addr)
 	now := l.now()

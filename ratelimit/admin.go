@@ -26,8 +26,8 @@ type Lease struct {
 	Held    int64
 }
 
-// Show returns the windows of each scope of an organisation that was counted today. They are sorted by the kind and ID of the scope and
-// then by length: minute, hour, day.
+// Show returns the windows of the scopes of an organisation that have been counted today. The windows are sorted by the kind and ID of the
+// scope and then by length: minute, hour, day.
 func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)

@@ -49,7 +49,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
 
-// String returns the URL as written, for messages. It may contain a token of the receiver.
+// String returns the URL as written, for use in messages. The URL may contain a token for the receiver.
 func (u URL) String() string { return u.text }
 
 // IsZero reports whether u names no server.

@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 // Unwrap returns the fault without its path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns a fault of the value at path. The description is formatted as by [fmt.Errorf].
+// Errorf returns an error about the value at path. It formats the description like [fmt.Errorf].
 func Errorf(path, format string, args ...any) error {
 	return &Error{Path: path, Err: fmt.Errorf(format, args...)}
 }

@@ -75,5 +75,6 @@ func (t Target) Check() error {
 // files it may name.
 type Credential struct{ Path }
 
-// UnrestrictedCredential returns a Credential that does not come from a configuration. It is relative to the working directory.
+// UnrestrictedCredential returns a Credential that does not come from a configuration. A relative file name is relative to the working
+// directory.
 func UnrestrictedCredential(name string) Credential { return Credential{UnrestrictedPath(name)} }

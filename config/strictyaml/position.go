@@ -83,9 +83,9 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Lookup returns the file, line and column of the value at path, both counted from 1: the position of a scalar itself, or of the key of a
-// mapping or list. If the file has no value at path, the position of its nearest ancestor is returned. Line and column are 0 if no position
-// is known.
+// Lookup returns the file, line and column of the value at path. Line and column are counted from 1. For a scalar, they are the position of
+// the value itself, and for a mapping or list, the position of its key. If the file has no value at path, the position of its nearest
+// ancestor is returned. Line and column are 0 if no position is known.
 func (p *Positions) Lookup(path string) (file string, line, col int) {
 	if p == nil {
 		return "", 0, 0

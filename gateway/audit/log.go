@@ -208,7 +208,7 @@ const (
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// ReadQuery returns the query of a read without the parameters that select a part of its result, such as a page.
+// ReadQuery returns the query of a read request, but omits the parameters that select a part of the result, such as a page.
 func ReadQuery(asked url.Values) string {
 	asked = maps.Clone(asked)
 	for _, part := range []string{"before", "cursor", "limit", "sort"} {

@@ -55,7 +55,7 @@ const (
 	lastAttempt = 5 * time.Second
 )
 
-// Ship returns a Shipper to a receiver. The name becomes part of a file name. Call Run on the result.
+// Ship returns a Shipper that sends to the given receiver. The name becomes part of a file name. Call Run to start the Shipper.
 func (l *Log) Ship(name string, r Receiver, logger *slog.Logger) (*Shipper, error) {
 	s := &Shipper{log: l, name: name, receiver: r, logger: logger, written: make(chan struct{}, 1)}
 	text, err := files.Read(s.path(), maxLine)

@@ -75,8 +75,8 @@ func Labels(o *settings.Org, k *settings.Key) []ledger.LabelRule {
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r ledger.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// LedgerPlan returns the spending plan of an organisation, or nil if it needs no ledger. It needs one for budgets,
-// isolation, labels, detection of idle resources, or detection of unusual spending.
+// LedgerPlan returns the spending plan of an organisation, or nil if the organisation needs no ledger. A ledger is needed for budgets,
+// isolation, labels, and the detection of idle resources or unusual spending.
 func LedgerPlan(o *settings.Org) *ledger.Plan {
 	if p := spendingPlan(o); needsLedger(o) || p.Limited() {
 		return p

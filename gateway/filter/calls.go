@@ -82,8 +82,8 @@ func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	return ex
 }
 
-// Run executes a call and adds it to the record of the request. It returns the decoded body of the response, or nil; with Read,
-// objects in it are *strictjson.Node. Intents of calls that end after the request are Undelivered.
+// Run executes a call and adds it to the record of the request. It returns the decoded response body, or nil if there is none. If Read is
+// set, JSON objects in the body are *strictjson.Node. The intent of a call that ends after the request is Undelivered.
 func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
 	read := ex.Translation.lists == &c.lists // set by New
 	chain, done := ex.pipeline.Chain, func() {}

@@ -61,8 +61,8 @@ func (c *Chain) RunHeaders(ctx context.Context, ex *Exchange) bool {
 	return c.run(ctx, ex, partHeaders)
 }
 
-// RunBody runs the stages of Body and, for a v2 request, the stages of Call. It reports whether the request is to be dispatched; ex.Out is
-// then complete. If it returns false, ex.Response is set.
+// RunBody runs the stages of Body and, for a v2 request, the stages of Call. It returns true if the request is to be dispatched, in which
+// case ex.Out is complete. Otherwise ex.Response is set.
 func (c *Chain) RunBody(ctx context.Context, ex *Exchange) bool {
 	return c.run(ctx, ex, partBody) && c.run(ctx, ex, partCall)
 }

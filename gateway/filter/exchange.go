@@ -334,7 +334,8 @@ const (
 // only part of the caller's response, and to calls through Envoy, which may give up on the response.
 func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
 
-// Undelivered returns the calls that await delivery: the exchange itself, or the creates of a legacy request. Deliver ends their intents.
+// Undelivered returns the calls that await delivery: the exchange itself or, for a legacy request, its create calls. Deliver ends their
+// intents.
 func (ex *Exchange) Undelivered() []*Exchange {
 	if ex.Idempotency != nil && ex.AwaitsDelivery() {
 		return []*Exchange{ex}

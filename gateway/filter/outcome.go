@@ -23,8 +23,8 @@ func IsFailureStatus(status int) bool {
 	return false
 }
 
-// IsRefusalStatus reports whether a status means that the platform has done nothing: 4xx except for 408 and 425, which are failures. Other
-// statuses of 500 and above, such as 502 and 504, do not determine the outcome.
+// IsRefusalStatus reports whether a status means that the platform has done nothing. This is true of 4xx except 408 and 425, which count as
+// failures. Statuses such as 502 and 504 leave the outcome unknown.
 func IsRefusalStatus(status int) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !IsFailureStatus(status)
 }

@@ -34,8 +34,8 @@ type reference struct {
 	id string
 }
 
-// Request replaces hidden IDs by unused ones. If the ledger is unavailable or incomplete, it returns 503 for calls that depend on
-// ownership, except for stops, and for deletes of resources that this gateway remembers as owned by the caller.
+// Request replaces hidden IDs with unused ones. If the ledger is unavailable or incomplete, it returns 503 for calls that depend on
+// ownership. Exceptions are stops, and deletes of resources that this gateway remembers as owned by the caller.
 func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -258,8 +258,8 @@ func unusedID(id string) string {
 	return strings.ToLower(rand.Text())[:min(26, max(least, len(id)))]
 }
 
-// Response removes hidden resources from a list and restores the caller's IDs where the response repeats their replacements. It stores the
-// owner of a new job.
+// Response removes hidden resources from lists. Where the response echoes a replacement ID, it puts back the ID that the caller sent. It
+// also stores the owner of a new job.
 func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	a := ex.Response
 	for other, id := range ex.Access.hidden {

@@ -16,7 +16,7 @@ const (
 	batchLife = 7 * 24 * time.Hour
 )
 
-// JobRetention returns the platform's retention time for the job of this call while it has not ended.
+// JobRetention returns the time for which the platform retains the job of this call if the job has not ended yet.
 func (ex *Exchange) JobRetention() time.Duration {
 	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)

@@ -39,8 +39,8 @@ func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effectBeforePolicies(ex))
 }
 
-// RecheckRateLimit decides about calls that RateLimit admitted provisionally because the store was down and their effect on costs was not
-// known. It runs after the policies, when the state after the call is known.
+// RecheckRateLimit makes the final decision on calls that RateLimit admitted provisionally because the store was down and their effect on
+// costs was not known yet. It runs after the policies, when the state after the call is known.
 type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.

@@ -17,7 +17,8 @@ const (
 )
 
 // ReadCache caches resources of the platform for two seconds, so that the candidates of one plan, or a burst of calls about one resource,
-// do not read it repeatedly. A resource that is changed is always read anew for the change. ReadCache is safe for concurrent use.
+// do not read it repeatedly. Before a resource is changed, it is always read from the platform and not from the cache. ReadCache is safe
+// for concurrent use.
 type ReadCache struct {
 	now func() time.Time
 

@@ -352,9 +352,9 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	return c, nil
 }
 
-// StillAccepts reports whether this Directory accepts a caller that it or another Directory found, at the time now, and
-// until when; zero means no end. A key must still have the same organisation, team, id, roles and addresses. A token or
-// certificate must still be valid and identify the same caller.
+// StillAccepts reports whether this Directory accepts, at the time now, a caller that this or another Directory found. It also returns the
+// time until which it accepts the caller; the zero time means that there is no end. A key must still have the same organisation, team, id,
+// roles and addresses. A token or certificate must still be valid and identify the same caller.
 func (d *Directory) StillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
 	if c.chain != nil || d.RequiresCertificate() {
 		if until, ok = d.authorities.stillAccepts(c, now); !ok {

@@ -27,8 +27,8 @@ type Issuers struct {
 	teams    map[string][]string
 }
 
-// NewIssuers returns the Issuers of valid configurations. It verifies tokens with the given keys. teams maps
-// organisations to their teams.
+// NewIssuers returns Issuers for the given configurations, which must be valid. The Issuers verify tokens with the given keys. teams maps
+// each organisation to its teams.
 func NewIssuers(issuers []Issuer, keys *IssuerKeys, teams map[string][]string) *Issuers {
 	is := &Issuers{byURL: make(map[string]*Issuer, len(issuers)), teams: teams}
 	configs := make([]TokenIssuer, len(issuers))

@@ -52,7 +52,7 @@ func validateID(id string) error {
 	return nil
 }
 
-// Validate checks m and joins all errors, each with its path below the section.
+// Validate checks m and returns all errors, joined. Each error has its path relative to the section.
 func (m *Mapping) Validate() error {
 	var errs fault.Found
 	switch {

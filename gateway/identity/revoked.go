@@ -2,7 +2,7 @@ package identity
 
 import "time"
 
-// Revocation revokes one token of an issuer, or all tokens issued to a subject up to a time.
+// Revocation revokes one token of an issuer, or all tokens that were issued to a subject until a given time.
 type Revocation struct {
 	// Issuer is the URL of the issuer.
 	Issuer string

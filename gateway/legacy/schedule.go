@@ -74,8 +74,8 @@ func (s *Schedule) Spans(now time.Time) []Span {
 // announced is the maximum number of spans in one header.
 const announced = 8
 
-// Announce formats the next spans for a header as comma-separated intervals of RFC 3339 times, "from/until". It returns
-// "" if there are none.
+// Announce returns the next spans as a header value: comma-separated intervals in the form "from/until", with RFC 3339 times. It returns ""
+// if there are none.
 func (s *Schedule) Announce(now time.Time) string {
 	spans := s.Spans(now)
 	var b strings.Builder

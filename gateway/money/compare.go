@@ -33,8 +33,8 @@ type Comparison struct {
 	Next string `json:"next,omitempty"`
 }
 
-// ComparedCost is the cost of a group in two periods, in USD. Only the dimensions that costs are grouped by are set, and the name of a
-// resource with its ID.
+// ComparedCost is the cost of a group in two periods, in USD. Only the dimensions by which costs are grouped are set. A resource has an ID
+// and a name.
 type ComparedCost struct {
 	Team       string            `json:"team,omitempty"`
 	Key        string            `json:"key,omitempty"`

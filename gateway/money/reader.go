@@ -22,7 +22,7 @@ type Result struct {
 	Job    Job
 }
 
-// Job holds the facts in a response that is a job of the platform. The zero value means that the response is not a job.
+// Job holds the data of a response that describes a job of the platform. The zero value means that the response does not describe a job.
 type Job struct {
 	ID, Status string
 	// Execution and Delay are in milliseconds. Finished is set if the response has an execution time.

@@ -78,8 +78,8 @@ func (a *Explainer) dryRun() *explain.DryRun {
 	}
 }
 
-// Explain predicts the outcome of a request with the configuration in force. It sends only reads, and counts and stores nothing. It
-// returns an error if the request is invalid.
+// Explain predicts the outcome of a request with the configuration in force. It sends only read requests. It does not count the request or
+// store anything. It returns an error if the request is invalid.
 func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
 	caller, err := a.caller(q)
 	if err != nil {

@@ -45,9 +45,9 @@ func (op *Operation) FillDefaults(doc any) any {
 	return body
 }
 
-// WithoutRefusedDefault returns a create request without values that generated clients send although the platform would
-// reject them. It removes the default of workers.idleTimeout from an endpoint that must not set it, and empty mounts from
-// a new endpoint, which released clients send together with networkVolumes. It does not modify doc.
+// WithoutRefusedDefault returns a copy of a create request without default values that generated clients send and the platform would
+// reject: workers.idleTimeout of an endpoint that must not set it, and empty mounts of a new endpoint. Released clients send such mounts
+// together with networkVolumes. It does not modify doc.
 func (op *Operation) WithoutRefusedDefault(doc any) any {
 	body, _ := doc.(map[string]any)
 	if mounts, given := body["mounts"].(map[string]any); given && op.ID == "createEndpoint" && noneIn(mounts) {

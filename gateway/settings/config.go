@@ -377,8 +377,8 @@ func (c *Config) InstanceName() string {
 	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
-// AdvertisedAddr returns the configured address at which Envoys reach this gateway. An unspecified address means that the local address of
-// the route to Redis is used.
+// AdvertisedAddr returns the configured address at which Envoys reach this gateway. If the result is unspecified, the gateway registers the
+// local address of its route to Redis.
 func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise

@@ -11,7 +11,7 @@ import (
 // hoursPerMonth converts monthly storage rates into hourly ones: a month is 730 hours, a twelfth of a year.
 const hoursPerMonth = 730
 
-// Config configures how price lists are cached and which rates complete them.
+// Config configures how price lists are cached, and which rates are used for hardware that price lists omit.
 type Config struct {
 	Storage     Storage `yaml:"storage" doc:"rates for storage, which the platform's catalog does not list"`
 	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. A create reserves this rate for the lifetime of the sandbox, because the platform states the actual rate only once the sandbox runs. 0 means that creates are refused" unit:"USD"`

@@ -14,8 +14,8 @@ import (
 // maxLine is the size of the largest event in a file, in bytes.
 const maxLine = 32 << 20
 
-// Copy writes to w the events of an organisation in a log file and its rotated files that are not older than since, oldest first,
-// one JSON object per line. Other lines are skipped. The log may be written and rotated at the same time.
+// Copy writes the events of an organisation to w, one JSON object per line, oldest first. It reads a log file and its rotated files, and
+// omits events older than since. Other lines are skipped. The log may be written and rotated during the copy.
 func Copy(ctx context.Context, f *logfile.File, w io.Writer, org string, since time.Time) error {
 	files, err := f.Open()
 	defer func() {

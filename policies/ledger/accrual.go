@@ -21,7 +21,7 @@ const (
 	Reset AccrualKind = "reset"
 )
 
-// AccrualPeriod is a calendar period of accrued costs, or the total without a period.
+// AccrualPeriod is a calendar period for which accrued costs are summed, or the total over all time.
 type AccrualPeriod string
 
 // Accrual periods. PeriodTotal is not a period: it covers all time.

@@ -179,7 +179,7 @@ type RollupStore interface {
 	Rollups(ctx context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error)
 }
 
-// History rolls up the costs of resources, and reads them. It is safe for concurrent use, also by several gateways that share a store.
+// History rolls up the costs of resources, and reads them. It is safe for concurrent use, including by several gateways that share a store.
 type History struct {
 	Store     RollupStore
 	Retention Retention

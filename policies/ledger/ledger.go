@@ -28,8 +28,8 @@ type Ledger struct {
 	flight   singleflight.Group
 }
 
-// Ceiling is one limit of a budget with its usage as seen by one call, including the call. [CeilingUsage] is the usage without a call, for
-// reports. Amounts in money are in micro-dollars; see [IsMoney].
+// Ceiling is one limit of a budget, with the usage against which one call is checked. The usage includes the call itself. For reports,
+// [CeilingUsage] is the usage without a call. Amounts in money are in micro-dollars; see [IsMoney].
 type Ceiling struct {
 	Scope Scope
 	// Index identifies the ceiling among the ceilings of the scope.

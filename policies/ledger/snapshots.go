@@ -48,7 +48,7 @@ type Head struct {
 	Lost       LostPart
 }
 
-// Restoration is the set of reservations that a gateway remembers of a lost ledger.
+// Restoration is the set of reservations of a lost ledger that a gateway still remembers.
 type Restoration struct {
 	// Epoch identifies the rebuild.
 	Epoch int64

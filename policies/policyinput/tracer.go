@@ -108,7 +108,7 @@ func (w *AccessTracer) Begin(q *topdown.Query) *topdown.Query {
 	return q.WithQueryTracer(w).WithIndexing(false).WithVirtualCache(topdown.NewVirtualCache())
 }
 
-// HiddenReads returns the pointers of the hidden values that the query read.
+// HiddenReads returns the JSON Pointers to the hidden values that the query read.
 func (w *AccessTracer) HiddenReads() []string { return w.pointers(w.now) }
 
 // Touched returns the pointers of the hidden values that a read of any of the paths includes.

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// UnknownType is the GPU type in billing of a pod or endpoint whose type is unknown.
+// UnknownType is the GPU type that billing reports for a pod or endpoint whose GPU type is unknown.
 const UnknownType = "unknown"
 
 // PodGPUTypes returns a function that maps the pod ids in billing records to GPU types. It uses stored notes, then

@@ -23,8 +23,8 @@ func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 	return cmp.Or(note.TemplateID, p.Template())
 }
 
-// LastStatusChange returns the sentence about the last status change that the legacy APIs displayed, or "" for a worker
-// without a known time.
+// LastStatusChange returns the sentence with which the legacy APIs described the last status change of a worker, or "" if the time of the
+// change is unknown.
 func LastStatusChange(p v2.Pod) string {
 	return string(AppendLastStatusChange(make([]byte, 0, 96), p))
 }
@@ -61,8 +61,8 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	return v2.PodOf(body), err
 }
 
-// PodNotes returns the notes of listed pods by id, never nil. It stores a note for each pod without a note, because
-// billing needs the GPU types of pods after their deletion.
+// PodNotes returns the notes of the listed pods by pod id. The map is never nil. If a pod has no note yet, PodNotes stores one, because
+// billing needs the GPU type of the pod after its deletion.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
 	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))
 	fresh := make(map[string]translate.PodNote)

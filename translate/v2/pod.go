@@ -161,8 +161,8 @@ func (p Pod) CreatedAt() string { return p.text("createdAt") }
 // StartedAt returns the time of the last start (RFC 3339), or "" if the pod has not been started.
 func (p Pod) StartedAt() string { return p.text("startedAt") }
 
-// Host returns the user name for the SSH proxy, which consists of the ids of the pod and its machine, and the machine id.
-// Both are "" until the pod is placed.
+// Host returns the user name for the SSH proxy and the machine id. The user name consists of the pod id and the machine id. Both results
+// are "" until the pod is placed.
 func (p Pod) Host() (user, machine string) {
 	user = p.text("ssh", "proxy", "username")
 	machine, ok := strings.CutPrefix(user, p.ID()+"-")

@@ -93,7 +93,7 @@ type RootField struct {
 	at        *ast.Position
 }
 
-// Selects reports whether the selection of the field has a field of the given name. It ignores directives.
+// Selects reports whether the selection set of the field contains a field with the given name. It ignores directives.
 func (f RootField) Selects(name string) bool {
 	return slices.ContainsFunc(roots(f.doc, f.set), func(sub RootField) bool { return sub.Name == name })
 }

@@ -42,7 +42,8 @@ func names[X any](nodes []*node[X]) []string {
 	return list
 }
 
-// Failure is the error of a field, with the path of the resulting null value as response keys and list indexes.
+// Failure is an error that occurred in a field. The path leads to the null that replaces the value of the field, and consists of response
+// keys and list indexes.
 type Failure struct {
 	Err  error
 	Path []any
