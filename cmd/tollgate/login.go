@@ -110,7 +110,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: specify the issuer exactly as in the claim iss of its tokens", address, res.Status)
+		return nil, fmt.Errorf("%s answered %s: specify the issuer exactly as in the iss claim of its tokens", address, res.Status)
 	}
 	var found struct {
 		Issuer    string `json:"issuer"`

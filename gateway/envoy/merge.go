@@ -68,7 +68,7 @@ func patched(r types.Resource, patch any) (types.Resource, error) {
 		return r, err
 	}
 	if got, want := cache.GetResourceName(next), cache.GetResourceName(r); got != want {
-		return r, fmt.Errorf("must not change the name to %q", got)
+		return r, fmt.Errorf("the name must not be changed to %q", got)
 	}
 	return next, validate(next)
 }

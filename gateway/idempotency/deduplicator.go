@@ -250,7 +250,7 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 }
 
 // errPaused is the reason why a call is not sent.
-var errPaused = errors.New("gateway process paused beyond its lease")
+var errPaused = errors.New("the gateway process was paused for longer than its lease")
 
 // End ends the intent of a call, atomically with its settlement if s is not nil. If the call was refused before its intent was recorded,
 // and repeats an earlier call that was allowed, the resource of that call replaces the refusal.

@@ -14,9 +14,9 @@ import (
 
 // TokenIssuer configures an issuer and the tokens that are accepted from it.
 type TokenIssuer struct {
-	URL        string        `yaml:"url,required" doc:"identifier of the issuer, exactly as in the claim iss of its tokens. The URL must be https unless the host is a loopback address"`
+	URL        string        `yaml:"url,required" doc:"identifier of the issuer, exactly as in the iss claim of its tokens. The URL must be https unless the host is a loopback address"`
 	JWKS       string        `yaml:"jwks_url" doc:"URL of the issuer's JSON Web Key Set. If empty, the gateway reads the URL from the discovery document, <url>/.well-known/openid-configuration"`
-	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the claim aud, which names this gateway at the issuer. A token must contain at least one of these values"`
+	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the aud claim, which identify this gateway. A token must contain at least one of these values"`
 	Algorithms []Algorithm   `yaml:"algorithms" doc:"accepted signature algorithms; absent means RS256, PS256, ES256 and EdDSA"`
 	MaxAge     time.Duration `yaml:"max_age" doc:"maximum age of a token, even if it has not expired; 0 means 24h"`
 

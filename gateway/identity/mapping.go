@@ -21,7 +21,7 @@ type Mapping struct {
 	Teams   map[string]string `yaml:"teams" doc:"map of values of claims.team to team ids. Other values are ignored. If the map is not set, the value of the claim is the team id"`
 	Role    Role              `yaml:"role" doc:"role assigned to callers that do not get a role from grants. If this role is not set, such callers are refused"`
 	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores all other values"`
-	Labels  map[string]string `yaml:"labels" doc:"labels that callers' resources get from claims, by name. Callers cannot set these labels"`
+	Labels  map[string]string `yaml:"labels" doc:"labels that are set from claims on the resources of callers, as a map of label names to claims. Callers cannot set these labels"`
 }
 
 // ClaimNames holds the names of claims.

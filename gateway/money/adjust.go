@@ -47,7 +47,7 @@ type adjusting struct {
 
 	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"kind of adjustment: credit subtracts the amount, correction adds the amount (which can be negative), reset sets the accrued cost to 0"`
 	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period to adjust. Every longer period is adjusted as well"`
-	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required unless kind is reset"`
+	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required unless the kind is 'reset'"`
 	Team      adminapi.Team `query:"team" doc:"id of the team to adjust. If team and key are absent, the organisation is adjusted"`
 	Key       string        `query:"key" doc:"id of the key to adjust. The key's team and the organisation are adjusted as well"`
 	Reason    string        `query:"reason,required" max:"500" doc:"reason to record in the audit log and the history"`

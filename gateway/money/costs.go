@@ -63,7 +63,7 @@ type chosen struct {
 	Key      []string            `query:"key" doc:"only these keys"`
 	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
 	Resource []string            `query:"resource" doc:"only these resources"`
-	GPU      []string            `query:"gpu" doc:"only these GPU or CPU types"`
+	GPU      []string            `query:"gpu" doc:"only resources of these GPU or CPU types"`
 	DC       []string            `query:"dc" doc:"only these data centres"`
 	Label    []string            `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }

@@ -84,7 +84,7 @@ func (m *Money) idleRows() []adminapi.Endpoint {
 			Pattern: "POST /admin/spend/snooze", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
 			Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
 			Commands: []adminapi.Command{{
-				Use: "spend snooze ORG ID", Short: "Suspend alerts about an idle resource and its automatic stop",
+				Use: "spend snooze ORG ID", Short: "Suspend the automatic stop of an idle resource and the alerts about it",
 				Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"},
 			}},
 		},

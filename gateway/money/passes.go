@@ -35,7 +35,7 @@ type pass struct {
 func newPasses(d *Deps, valid time.Duration) *passes {
 	p, m := &passes{Deps: d, valid: valid, last: make(map[string]pass)}, d.Meter
 	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
-		metric.WithDescription("Number of resources that reconciliation found to be adopted, removed or changed outside the gateway.")))
+		metric.WithDescription("Number of resources that reconciliation adopted, or found removed or changed outside the gateway.")))
 	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
 		metric.WithDescription("Number of scopes whose sums did not match their records and were repaired.")))
 	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),

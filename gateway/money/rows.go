@@ -39,7 +39,7 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 			}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Resources that count against budgets, one page at a time", Role: adminapi.Viewer,
+			Pattern: "GET /admin/spend/resources", Summary: "One page of the resources that count against budgets", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
 			Commands: []adminapi.Command{{
 				Use: "spend resources ORG", Short: "List resources that count against budgets, most expensive first",

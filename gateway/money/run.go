@@ -83,7 +83,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
 		return err
 	}
-	return problem.PriceUnknown.New("a budget limits accrued cost, and the price of this model is unknown")
+	return problem.PriceUnknown.New("the price of this model is unknown, so its cost cannot be checked against the budget")
 }
 
 // responseRun settles the cost of a run, or the cost stated in a response about a job. A streamed response is settled when the stream ends.

@@ -69,7 +69,7 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	})
 	d.Policies = newTable(v, r.Policies, tableSpec[operator.PolicyStatus]{
 		Name: "policies", Caption: "Policies by organisation", Columns: policyStatusColumns(), Whole: true,
-		Empty: empty{Title: "No organisations", Text: "Each organisation of the configuration has policies."},
+		Empty: empty{Title: "No organisations", Text: "Each organisation in the configuration has its own policies."},
 	})
 	d.Groups = newTable(v, envoys.Is.Groups, tableSpec[envoy.GroupStatus]{
 		Name: "groups", Caption: "Groups of Envoys", Columns: groupColumns(v), Whole: true,

@@ -107,7 +107,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 			return c, b.compared(ctx, org, first, to)
 		}
 	}
-	return c, fmt.Errorf("correct costs of %s: %w: another gateway posted first", org, ErrUnavailable)
+	return c, fmt.Errorf("correct costs of %s: %w: another gateway has already posted it", org, ErrUnavailable)
 }
 
 // compared records the compared range.

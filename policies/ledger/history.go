@@ -232,10 +232,10 @@ func (h *History) RollUp(ctx context.Context, org string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("roll up %s: %w: another gateway posted first", org, ErrUnavailable)
+	return fmt.Errorf("roll up %s: %w: another gateway has already posted it", org, ErrUnavailable)
 }
 
-// post applies the postings of a RollupInput. It returns false if another gateway posted first.
+// post applies the postings of a RollupInput. It returns false if another gateway has already posted it.
 func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error) {
 	for !r.done {
 		if err := ctx.Err(); err != nil {

@@ -18,7 +18,7 @@ import (
 // Idle defines the idle resources of an organisation and the action on them. The zero Idle disables idle detection.
 type Idle struct {
 	For       time.Duration `yaml:"for" doc:"time after which an unused resource counts as idle: a running pod whose usage is below both thresholds, an endpoint that has workers but no jobs, or a sandbox without activity. Must be at least 1m and at least twice spend.reconcile; 0 disables idle detection"`
-	GPUBelow  int64         `yaml:"gpu_below" doc:"usage of the busiest GPU below which a pod counts as unused; 0 means 5" unit:"percent"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"usage in percent of the busiest GPU below which a pod counts as unused; 0 means the default of 5" unit:"percent"`
 	CPUBelow  int64         `yaml:"cpu_below" doc:"CPU usage below which a pod counts as unused; 0 means 10" unit:"percent"`
 	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost, or an unmounted network volume, counts as idle; 0 means 24h"`
 	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, and stop also stops pods after a notice; empty means list. Pods that are locked, snoozed or without an owner are not stopped, and nothing is deleted"`

@@ -67,7 +67,7 @@ func (s *Store) RollupInput(ctx context.Context, org string) (t ledger.RollupInp
 			return t, fmt.Errorf("read roll-up input: %w: %w", ledger.ErrUnavailable, err)
 		}
 		if len(texts) == 0 {
-			break // another gateway posted first
+			break // another gateway has already posted it
 		}
 		if err := enter(&t, texts); err != nil {
 			return t, err
