@@ -170,7 +170,7 @@ func TestDraftsThatAreRefused(t *testing.T) {
 		{"root", try, rego, http.StatusBadRequest, "decision or input is required"},
 		{"root", try, operator.Trial{Draft: rego, Decision: "x"}, http.StatusBadRequest, "invalid id"},
 		{"root", try, operator.Trial{Draft: rego, Decision: decision(t, g)}, http.StatusConflict, "decisions.file is not set"},
-		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 2}}, http.StatusBadRequest, "version 2"},
+		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 2}}, http.StatusBadRequest, "version must be the number 1, got 2"},
 		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 1, "caller": map[string]any{"org": "globex"}, "request": map[string]any{"operation": "createPod"}}}, http.StatusBadRequest, "does not match the organisation"},
 	} {
 		if status, text := ask(t, g, c.who, c.path, c.body, nil); status != c.status || !strings.Contains(text, c.says) {

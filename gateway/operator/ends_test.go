@@ -43,7 +43,7 @@ func TestEndsInUnchangedFiles(t *testing.T) {
 	told := func(l *config.Loaded, now time.Time) (ends, others int) {
 		for _, w := range l.Warnings(now) {
 			switch text := w.Error(); {
-			case strings.Contains(text, "has passed"), strings.Contains(text, "has expired"), strings.Contains(text, "expired at"):
+			case strings.Contains(text, "is in the past"), strings.Contains(text, "has expired"), strings.Contains(text, "expired at"):
 				ends++
 			case strings.Contains(text, "acme.org"):
 				others++
