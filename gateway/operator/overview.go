@@ -92,8 +92,7 @@ const (
 	PartRefusals  = "refusals"
 )
 
-// Knows reports whether the given part of the overview was read for all organisations. If it was not, an empty list does not mean that
-// there are no entries.
+// Knows reports whether the given part of the overview was read for all organisations. If it was not, the list can be incomplete.
 func (o *Overview) Knows(part string) bool {
 	return !slices.ContainsFunc(slices.Concat(o.Unknown, o.Off), func(not string) bool { return strings.HasPrefix(not, part) })
 }
