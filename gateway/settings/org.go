@@ -27,7 +27,7 @@ func (o *Org) validate(at string) []error {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
 	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members",
-		"must be refuse with isolation, because the gateway cannot determine the owners of IDs in unknown members")
+		"must be 'refuse' with isolation, because the gateway cannot determine the owners of IDs in unknown members")
 	labels := make(map[string]bool, len(o.Labels))
 	for i, l := range o.Labels {
 		path := fault.Index(at+".labels", i)

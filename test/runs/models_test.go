@@ -110,7 +110,7 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 	if a := r.ask(t, "POST", "/v2/"+own+"/run", "key_research", body); a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "" {
 		t.Errorf("an own endpoint: %d %v %s, want 200", a.Status, a.Header, a.Body)
 	}
-	const unpriced = "is unknown, but a budget limits accrued cost"
+	const unpriced = "is unknown, so its cost cannot be checked against the budget"
 	if a := r.ask(t, "POST", "/v2/kling-v2-6-std-motion-control/run", "key_research", body); a.Status != 403 || !strings.Contains(a.Body, unpriced) {
 		t.Errorf("a public model of unknown price: %d %s, want 403", a.Status, a.Body)
 	}
