@@ -194,7 +194,7 @@ func (l *Log) Result(of int64, r Record) error {
 	return err
 }
 
-// loaded writes that a configuration took effect.
+// Loaded writes that a configuration took effect.
 func (l *Log) Loaded(revision string) error {
 	_, err := l.write(Loaded, 0, Record{Revision: revision})
 	return err

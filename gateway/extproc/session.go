@@ -221,7 +221,7 @@ func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingRe
 		run = se.pipeline.Chain.RunHeaders
 	}
 	if run(se.ctx, se.ex) {
-		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("Envoy responded with status %d (%s), but the chain found no error", code, details))
+		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("response of Envoy with status %d (%s), but the chain found no error", code, details))
 	}
 	return se.immediate()
 }
@@ -232,7 +232,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 	if code == http.StatusGatewayTimeout || code == http.StatusRequestTimeout {
 		cause = context.DeadlineExceeded
 	}
-	se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, fmt.Errorf("Envoy responded with status %d (%s): %w", code, details, cause))
+	se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, fmt.Errorf("response of Envoy with status %d (%s): %w", code, details, cause))
 	return se.immediate()
 }
 

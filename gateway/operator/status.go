@@ -48,7 +48,7 @@ func (r *Report) Problem() string {
 	return "organisation files rejected: " + r.Refused[0].Fault
 }
 
-// SetServing(true) records that the listeners are open, and SetServing(false) that draining has begun.
+// SetServing records that the listeners are open or, if on is false, that draining has begun.
 func (s *GatewayStatus) SetServing(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

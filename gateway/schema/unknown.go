@@ -174,7 +174,7 @@ func (op *Operation) IsUnknownParameter(name string) bool {
 	return words != nil && !op.document.names().parameters[folded(words)]
 }
 
-// unknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
+// UnknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
 // either in a collection that the API does not have, or below a resource of a known collection; in the latter case, of is
 // the operation that reads the resource. For any other path, op is nil. Path segments consist of letters, digits, hyphens
 // and underscores; the collection has no digits, which occur in ids. No segment below a resource is another spelling of a

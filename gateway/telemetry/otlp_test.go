@@ -83,7 +83,7 @@ func TestReceiverFaults(t *testing.T) {
 	for want, r := range map[string]settings.Receiver{
 		"endpoint: must be":                          {Endpoint: "collector:4318"},
 		"endpoint: must be an":                       {Endpoint: "https://user:hush@collector"},
-		`headers["a b"]: is not a valid header name`:            {Headers: map[string]strictyaml.Secret{"a b": {}}},
+		`headers["a b"]: is not a valid header name`: {Headers: map[string]strictyaml.Secret{"a b": {}}},
 		"headers.x: contains characters":             {Headers: map[string]strictyaml.Secret{"x": secret}},
 		"ca: contains no certificate":                {CA: secret},
 		"certificate: must be set together with key": {Certificate: secret},
@@ -92,7 +92,7 @@ func TestReceiverFaults(t *testing.T) {
 		"contains no PEM certificate":                {Certificate: secret, Key: secret},
 		"protocol: must be http or grpc":             {Protocol: "udp"},
 		"endpoint: must contain a port":              {Endpoint: "http://collector", Protocol: settings.ProtocolGRPC},
-		"endpoint: must not have a path":                {Endpoint: "http://collector:4317/v1/traces"},
+		"endpoint: must not have a path":             {Endpoint: "http://collector:4317/v1/traces"},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("Validate = %v, want %q", err, want)

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUnfit is wrapped in the error of [Store.Check] if a server is reachable but unsuitable for storing counts.
-var ErrUnfit = errors.New("Redis cannot be used to store counts")
+var ErrUnfit = errors.New("counts cannot be stored in this Redis")
 
 // Check verifies that each server is suitable for storing counts: its version is 6.2 or later, and it does not evict keys, which would
 // lose counts without a trace. A server that does not report this (the embedded one) passes.

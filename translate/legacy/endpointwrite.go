@@ -185,7 +185,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 	e.note.TemplateID = id
 	switch {
 	case IsVirtual(id):
-		t, err := e.Template(ctx, referencedTemplate("read template", id), id)
+		t, err := e.Template(ctx, referencedTemplate(id), id)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 		e.origin = t.Origin()
 		name = cmp.Or(name, t.Name())
 	case id != "" && creating && name == "":
-		t, err := e.Template(ctx, referencedTemplate("read template", id), id)
+		t, err := e.Template(ctx, referencedTemplate(id), id)
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func (c *podCreate) readTemplate(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, referencedTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, referencedTemplate(c.want.Template), c.want.Template)
 	return err
 }
 
@@ -189,7 +189,7 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, referencedTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, referencedTemplate(c.want.Template), c.want.Template)
 	if err != nil {
 		return err
 	}

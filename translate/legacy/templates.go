@@ -51,8 +51,8 @@ func (w *TemplateInput) note(n *translate.TemplateNote) {
 }
 
 // referencedTemplate returns the Purpose for reading a template that the caller's body refers to.
-func referencedTemplate(verb, id string) Purpose {
-	return Purpose{Verb: verb, Noun: NounTemplate, BodyID: id}
+func referencedTemplate(id string) Purpose {
+	return Purpose{Verb: "read template", Noun: NounTemplate, BodyID: id}
 }
 
 // TemplateNote returns the stored note of a template.
