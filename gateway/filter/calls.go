@@ -82,8 +82,8 @@ func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	return ex
 }
 
-// Run executes a call and adds it to the record of the request. It returns the decoded response body, or nil if there is none. If Read is
-// set, JSON objects in the body are *strictjson.Node. The intent of a call that ends after the request is Undelivered.
+// Run executes a call of a legacy request. It returns the decoded response body, or nil for an empty body. If Read is set, JSON objects in
+// the body are *strictjson.Node. The intent of a call that ends after the request is Undelivered.
 func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
 	read := ex.Translation.lists == &c.lists // set by New
 	chain, done := ex.pipeline.Chain, func() {}

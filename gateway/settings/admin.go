@@ -53,7 +53,7 @@ type AdminIssuer struct {
 
 // Login is the OAuth client used to log people in with a browser. If ClientID is empty, the issuer offers no login.
 type Login struct {
-	ClientID     string            `yaml:"client_id" doc:"client ID, which must be listed in audiences. Register the redirect URL https://HOST/ui/login/callback for admins, or https://HOST/tollgate/ui/login/callback for callers. If empty, nobody can log in at this issuer"`
+	ClientID     string            `yaml:"client_id" doc:"client ID, which must be listed in audiences. Register the redirect URL https://HOST/ui/login/callback for admins, or https://HOST/tollgate/ui/login/callback for callers. If empty, logins at this issuer are disabled"`
 	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"client secret; omit it for a public client"`
 
 	Scopes []string `yaml:"scopes" doc:"scopes to request besides openid, such as groups, so that the ID token contains the claims for roles"`

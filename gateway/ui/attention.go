@@ -19,7 +19,7 @@ type attention struct {
 	More int
 	// Unknown reports that entries may be missing.
 	Unknown bool
-	// Kinds names the entries that the list may have. If empty, it names those of operators.
+	// Kinds names the kinds of entries that the list can have. If it is empty, the page names the kinds of entries for operators.
 	Kinds string
 }
 

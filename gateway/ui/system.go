@@ -305,7 +305,7 @@ func alertPage(v *visit, list *alerts.AlertList) listing {
 	if slices.ContainsFunc(list.Alerts, func(a alerts.Alert) bool { return !a.Delivered && a.Failure == "" }) {
 		l.Notes = append(l.Notes, note{
 			levelWarn,
-			"Nobody was notified of the alerts with the status Logged only. Configure a receiver under alerts.webhook of the organisation to have alerts delivered.",
+			"Alerts with the status Logged only were not sent to a receiver. Configure a receiver under alerts.webhook of the organisation.",
 		})
 	}
 	l.Table = newTable(v, list.Alerts, tableSpec[alerts.Alert]{
