@@ -2,5 +2,5 @@
 
 package config
 
-// descriptors returns 0: the limit is only read on Linux.
+// descriptors returns 0, because the limit is unknown on systems other than Linux.
 func descriptors() uint64 { return 0 }

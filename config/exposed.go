@@ -43,13 +43,13 @@ func warnExposed(c *settings.Config) fault.Found {
 	return errs
 }
 
-// clear reports whether address is an unencrypted URL that is not on loopback.
+// clear reports whether address is an http URL whose host is not a loopback address.
 func clear(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http" && !loopbackHost(u.Hostname())
 }
 
-// warnShared reports secrets that have the same value: a person who receives one of them knows both.
+// warnShared reports secrets with the same value, because a person who receives one of them also knows the other.
 func warnShared(c *settings.Config) error {
 	type named struct {
 		path   string
@@ -99,7 +99,7 @@ func (l *Loaded) warnCertificates(now time.Time) error {
 // certified reports whether a secret may contain certificates.
 func certified(s strictyaml.Secret) bool { return strings.Contains(s.Reveal(), "-----BEGIN ") }
 
-// certificatesOf reports the certificates of a section that are outside their validity period.
+// certificatesOf reports the certificates in a section that are not valid at now.
 func certificatesOf(section any, now time.Time) error {
 	return strictyaml.Each(section, func(s *strictyaml.Secret) error {
 		var valid int

@@ -23,35 +23,37 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Sources are the options of Load: where it reads secrets and files, and, for a reload, the configuration in force.
+// Sources holds the options of [Load].
 type Sources struct {
 	// Env looks up environment variables. If nil, the process environment is used.
 	Env func(string) (string, bool)
 	// ReadFile reads the files of secrets and keys. If nil, package files is used.
 	ReadFile func(string) ([]byte, error)
-	// DemoKeys accepts the published keys of the demo. Only the demo may set it.
+	// DemoKeys permits the published keys of the demo. Only the demo may set DemoKeys.
 	DemoKeys bool
-	// WithoutSecrets leaves secrets unresolved and does not check log directories. Commands that need only other settings use it on
-	// machines other than the gateway's.
+	// WithoutSecrets leaves secrets unresolved and omits the check of log directories. Commands set it to read a configuration on a machine
+	// that does not have the gateway's secrets and directories.
 	WithoutSecrets bool
-	// Reread reads organisation files even if their size, modification time and identity are unchanged since Previous was read.
+	// Reread makes Load read organisation files even if their size, modification time and identity are unchanged since Previous was read.
 	Reread bool
-	// Previous is the configuration in force, loaded from the same sources with the same Checker and committed. An unchanged organisation
-	// file reuses its section from Previous, unless one of its secrets or the main file has changed. If an organisation file has a fault,
-	// the organisation keeps its section from Previous, and the file is listed in Config.RejectedFiles. If Previous is nil, a fault in an
+	// Previous is the configuration in force, which was loaded with the same Sources and Checker and then committed. Load takes the section of
+	// an organisation from Previous if the organisation's file, its secrets and the main file are unchanged. If an organisation file has a
+	// fault, the organisation keeps its section from Previous, and Config.RejectedFiles lists the file. If Previous is nil, a fault in an
 	// organisation file is a fault of the whole configuration.
 	Previous *Loaded
 }
 
-// Checker checks a configuration with the engines of the gateway. The paths in its errors are paths of the configuration file.
+// Checker checks settings that only other parts of the gateway can check, such as policies. Errors contain the paths of settings in the
+// configuration file.
 type Checker interface {
-	// Faults returns all errors of c.
+	// Faults returns all faults of c, joined.
 	Faults(c *settings.Config) error
-	// Warnings returns the settings that have no effect, joined; [Loaded.Warnings] separates them and adds their places.
+	// Warnings returns a joined error with a warning for each setting that has no effect at now. [Loaded.Warnings] separates the warnings and
+	// adds their positions in the file.
 	Warnings(c *settings.Config, now time.Time) error
 }
 
-// Loaded is a configuration together with the positions of its values, which later faults need.
+// Loaded is a configuration with the positions of its values, which are needed to report faults found later.
 type Loaded struct {
 	// Config is the configuration with resolved secrets. Its paths are absolute, or relative to the working directory.
 	Config settings.Config
@@ -70,8 +72,9 @@ type Loaded struct {
 	from Sources
 }
 
-// WithoutFaultyFiles handles a fault that was found after loading. If err concerns organisation files only, it returns the configuration
-// without these files, whose organisations keep their previous sections. Otherwise it returns err with its place in the file.
+// WithoutFaultyFiles handles err, an error that was found after loading. If err concerns only organisation files, WithoutFaultyFiles
+// returns a configuration where the organisations of these files keep their previous sections. Otherwise it returns err with positions
+// in the file, see [Loaded.Locate].
 func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
@@ -80,11 +83,11 @@ func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	return nil, l.Locate(err)
 }
 
-// Commit marks the configuration as in force. It releases the previous configuration, which would otherwise keep all earlier ones in
-// memory. Therefore WithoutFaultyFiles can no longer replace the section of a faulty file by the previous one, and only returns the error.
+// Commit marks the configuration as in force. It releases the previous configuration, so that earlier configurations do not stay in memory.
+// After Commit, [Loaded.WithoutFaultyFiles] cannot restore previous sections and always returns an error.
 func (l *Loaded) Commit() { l.from.Previous, l.data = nil, nil }
 
-// Locate adds the place in the file to faults that were found after loading, by components built from the configuration.
+// Locate adds the position in the file to each fault in err. Use it for faults that components of the gateway report after loading.
 func (l *Loaded) Locate(err error) error {
 	if _, placed := errors.AsType[strictyaml.Errors](err); placed {
 		return err
@@ -92,8 +95,8 @@ func (l *Loaded) Locate(err error) error {
 	return strictyaml.Locate(l.positions, l.ofOrgs(err))
 }
 
-// ofOrgs prepends the path of the organisation to faults found while compiling its policies. The paths of these faults are relative to the
-// organisation's section.
+// ofOrgs prepends the path of the organisation's section to faults from the compilation of policies, because the paths of these faults are
+// relative to that section.
 func (l *Loaded) ofOrgs(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
@@ -120,8 +123,8 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path. If checker is nil, only the settings themselves are checked; policies, admin tokens and the configuration of
-// Envoy may then still have faults.
+// Load reads and checks the configuration file at path. If checker is nil, Load does not check policies, admin tokens or the configuration
+// of Envoy.
 func Load(path string, src Sources, checker Checker) (*Loaded, error) {
 	var in Inputs
 	file := files.UnrestrictedPath(path)
@@ -132,13 +135,13 @@ func Load(path string, src Sources, checker Checker) (*Loaded, error) {
 	return parse(path, data, src, checker, in, nil)
 }
 
-// Parse reads a configuration from memory. name appears in faults, and relative paths are resolved against its directory. The error joins
-// all faults found.
+// Parse is like [Load] but reads the main file from data. name is the file name in faults; relative paths are resolved against the
+// directory of name. The error joins all faults.
 func Parse(name string, data []byte, src Sources, checker Checker) (*Loaded, error) {
 	return parse(name, data, src, checker, Inputs{}, nil)
 }
 
-// parse implements Parse. in holds the inputs read so far, and refused the organisation files to leave out.
+// parse implements Parse. in holds the inputs read so far. refused holds the faults of the organisation files to ignore, by path.
 func parse(name string, data []byte, src Sources, checker Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
 		Config: settings.Default(), Inputs: in, checker: checker, refused: refused, allowances: make(map[string]*allowance),
@@ -156,7 +159,7 @@ func parse(name string, data []byte, src Sources, checker Checker, in Inputs, re
 	return l, nil
 }
 
-// read reads all files of the configuration. Its error has places.
+// read reads all files of the configuration. Its error contains positions.
 func (l *Loaded) read() error {
 	var err error
 	l.positions, err = strictyaml.DecodePartial(l.name, l.data, &l.Config)
@@ -228,8 +231,8 @@ func (l *Loaded) resolve() error {
 	return errors.Join(errs...)
 }
 
-// readKeys adds the keys from key files, and writes the bytes read to sum. It returns faults of the form of the files separately from
-// missing files.
+// readKeys adds the keys from key files, and writes the bytes read to sum. It returns syntax and decoding faults in form, and errors about
+// missing files in missing.
 func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
@@ -269,8 +272,8 @@ func (l *Loaded) legacySettings() (paths []string) {
 	return paths
 }
 
-// complete sets defaults that depend on other settings or on the directory of the file. The policies account_changes and roles apply unless
-// they are listed, and run_webhooks applies if the run interface is served.
+// complete sets defaults that depend on other settings or on the directory of the file. It adds the policies account_changes and roles, and
+// run_webhooks if the run interface is served, to each organisation that does not list them.
 func (l *Loaded) complete(dir string) {
 	for _, file := range []*logfile.File{l.Config.Decisions.File, l.Config.Audit.File} {
 		if file != nil {
@@ -305,7 +308,7 @@ func (l *Loaded) complete(dir string) {
 	}
 }
 
-// watchRego adds the policy directory of an organisation to the inputs, unless the organisation may not name that directory.
+// watchRego adds the policy directory of an organisation to the inputs if the organisation may name that directory.
 func (l *Loaded) watchRego(o *settings.Org) {
 	if !o.Untrusted && !o.Policies.Directory.IsZero() {
 		l.Inputs.directory(o.Policies.Directory.String())
@@ -319,7 +322,7 @@ func beside(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// merge appends faults found after decoding to form, without faults that may only result from earlier ones.
+// merge appends faults found after decoding to form. It omits faults that may be mere consequences of faults in form.
 func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 	all := slices.Clone(form)
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(later))

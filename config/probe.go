@@ -18,8 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// AdminURL returns the scheme and host of the admin listener, for health probes from the same host, of a gateway that was started with the
-// file at path. It ignores faults elsewhere in the file: the gateway may have rejected the file's current version and still run.
+// AdminURL returns the URL (scheme and host) of the admin listener of a gateway that runs on this host with the configuration file at path.
+// Health probes use it. AdminURL ignores faults in other settings, because a gateway keeps running when it has rejected a new version of
+// the file.
 func AdminURL(path string) (string, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
@@ -46,9 +47,9 @@ func AdminURL(path string) (string, error) {
 	return u.String(), nil
 }
 
-// LoadEnvoys reads the part of the file from which the bootstrap configuration of Envoys is generated. It works on machines without the
-// gateway's other secrets and files: it resolves only the secret envoy.xds.token and reads no other files. Besides the form, it checks only
-// validate.
+// LoadEnvoys reads the configuration file at path to generate the bootstrap configuration of Envoys. It reads no other file, and resolves
+// no secret except envoy.xds.token, so it works on machines that lack the gateway's other files and secrets. It decodes the file strictly,
+// but checks the values only with validate.
 func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
@@ -67,7 +68,7 @@ func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, er
 	return l, l.Locate(errors.Join(errors.Join(validateListeners(&l.Config)...), validate(&l.Config)))
 }
 
-// EnvoyServerName returns the first DNS name in the certificate that the gateways present to Envoys.
+// EnvoyServerName returns the first DNS name in the certificate that the gateways present to Envoys (envoy.tls.certificate).
 func (l *Loaded) EnvoyServerName() (string, error) {
 	const path = "envoy.tls.certificate"
 	s := &l.Config.Envoy.TLS.Certificate
@@ -85,12 +86,13 @@ func (l *Loaded) EnvoyServerName() (string, error) {
 	return cert.DNSNames[0], nil
 }
 
-// resolveAt resolves the secret at a path. Its error has the position of the path.
+// resolveAt resolves the secret at a path. Its error contains the position of the setting in the file.
 func (l *Loaded) resolveAt(path string, s *strictyaml.Secret) error {
 	return l.Locate(fault.At(path, s.Resolve(os.LookupEnv, l.secretReader(new(settings.Org)))))
 }
 
-// own returns the host to dial for the host of a listener. A listener on all addresses is dialled on loopback.
+// own returns the host with which a client on this machine can reach a listener on host. For the unspecified address, this is a loopback
+// address.
 func own(host string) string {
 	if host == "" {
 		return "127.0.0.1"

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxRead limits the total size in bytes of the files of the main configuration, without policies. maxOrgRead limits the files of one
-	// organisation in its own file.
+	// maxRead is the maximum total size, in bytes, of the files of the main configuration, without policies. maxOrgRead is the maximum total
+	// size of the files of an organisation with its own configuration file.
 	maxRead, maxOrgRead = 256 << 20, 32 << 20
-	// readTime limits the time for reading either group of files.
+	// readTime is the time limit for reading the files of the main configuration, and for reading the files of one organisation.
 	readTime = 10 * time.Second
 )
 
-// allowance is the remaining size and time for reading the files of a configuration or an organisation.
+// allowance is the number of bytes and the time that remain for reading the files of the main configuration or of an organisation.
 type allowance struct {
 	bytes int
 	time  time.Duration
@@ -36,8 +36,8 @@ func (a *allowance) tooLarge(name string) error {
 
 func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }
 
-// readFor reads a file for an organisation, or for the main file if o is the zero Org. The main configuration and each organisation in its
-// own file have separate allowances.
+// readFor reads a file that is named by the section of organisation o or, if o is the zero Org, by the main file. The main configuration
+// and each organisation with its own configuration file have separate allowances.
 func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, error) {
 	a := l.allowances[o.File]
 	if a == nil {
@@ -56,7 +56,8 @@ func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, er
 	}, a)
 }
 
-// secretReader returns a function that reads the secret files of an organisation, or of the main file if o is the zero Org.
+// secretReader returns a function that reads the secret files named by the section of organisation o or, if o is the zero Org, by the main
+// file.
 func (l *Loaded) secretReader(o *settings.Org) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		return l.readFor(o, l.Config.OrgBounds.SecretFile(o, name), files.MaxSecret)

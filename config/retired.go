@@ -11,7 +11,7 @@ import (
 // constant is the hint for former settings that are now constants.
 const constant = "no longer configurable; delete this setting"
 
-// retired maps the paths of removed settings to hints for files that still contain them. [] stands for each entry of a list.
+// retired maps the paths of removed settings to hints. In a path, [] stands for every index of a list.
 func retired() map[string]string {
 	return map[string]string{
 		"admin.issuers[].refresh":          constant,
@@ -55,8 +55,8 @@ func retired() map[string]string {
 // place matches the index of a list entry in a path.
 var place = regexp.MustCompile(`\[\d+\]`)
 
-// hint improves the hints of unknown keys: removed settings get the hint of retired, and a key that exists in another section is named
-// there.
+// hint improves the hints of unknown keys. A removed setting gets the hint in retired. If other sections have a setting with the same name,
+// the hint lists their paths.
 func hint(form strictyaml.Errors) {
 	hints := retired()
 	for i := range form {
@@ -72,7 +72,8 @@ func hint(form strictyaml.Errors) {
 	}
 }
 
-// elsewhere returns at most three settings in other sections with the same name as an unknown key, settings of organisations first.
+// elsewhere returns the paths of at most three settings that have the name of an unknown key but are in other sections. Settings of
+// organisations come first.
 func elsewhere(path string) []string {
 	const most = 3
 	name := path[strings.LastIndexByte(path, '.')+1:]

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// leastTimeout and leastDeadline are the smallest accepted values: a shorter timeout would end every call.
+	// leastTimeout and leastDeadline are the smallest accepted values of timeouts and deadlines. With smaller values, every call would fail.
 	leastTimeout, leastDeadline = 10 * time.Millisecond, time.Millisecond
-	// leastLog is the smallest accepted rotation size in bytes. One line has several hundred bytes.
+	// leastLog is the smallest accepted rotation size of a log, in bytes. A line has several hundred bytes.
 	leastLog = 1024
-	// maxKept limits the exchanges kept in memory. Each takes a few kilobytes.
+	// maxKept is the maximum number of exchanges that can be kept in memory. An exchange takes a few kilobytes.
 	maxKept = 100_000
 	// minToken is the minimum length of an admin token in bytes.
 	minToken = 16
@@ -83,8 +83,8 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be greater than the maximum size of a body, %d bytes", operation.MaxRead)
 	errs = append(errs, validateListeners(c)...)
 	errs = append(errs, validateLogs(c)...)
-	// A client that can connect to this listener and has any caller's key receives the platform key of the organisation, because Envoy
-	// needs it in order to forward the request.
+	// A client that connects to this listener with any caller's key receives the platform key of the organisation, because Envoy needs the
+	// platform key to forward requests.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
 		"must be on loopback unless envoy.tls is set, because the server sends platform keys to its clients")
 	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token",
@@ -118,7 +118,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 	return errors.Join(errs...)
 }
 
-// validateListeners reports addresses that cannot be listened on, or that conflict with each other.
+// validateListeners reports listener addresses that are invalid or conflict with each other.
 func validateListeners(c *settings.Config) []error {
 	var errs fault.Found
 	type listener struct {
@@ -148,8 +148,8 @@ func validateListeners(c *settings.Config) []error {
 	return errs
 }
 
-// overlap reports whether listening on host a occupies the port for host b: the hosts are equal, or one is the wildcard address of a family
-// that includes the other. The IPv6 wildcard includes IPv4.
+// overlap reports whether two listeners with the same port conflict if their hosts are a and b. They conflict if the hosts are equal, or if
+// one host is a wildcard address that includes the other. The IPv6 wildcard address includes all IPv4 addresses.
 func overlap(a, b string) bool {
 	covers := func(a, b string) bool {
 		all, one := net.ParseIP(a), net.ParseIP(b)
@@ -177,8 +177,8 @@ func mutual(t *settings.MutualTLS) error {
 	return nil
 }
 
-// pair parses a certificate with its key. It returns nil if none is configured. An expired certificate is not a fault, so that such a
-// configuration can still be changed.
+// pair parses a certificate with its key. It returns nil if no certificate is configured. It accepts an expired certificate, so that a
+// configuration with such a certificate can still be changed.
 func pair(t *settings.TLS) (*tls.Certificate, error) {
 	switch {
 	case t.Certificate.IsZero() && t.Key.IsZero():
@@ -191,7 +191,7 @@ func pair(t *settings.TLS) (*tls.Certificate, error) {
 	return settings.KeyPair(t.Certificate, t.Key)
 }
 
-// baseURL refuses a URL to which keys would be sent unencrypted.
+// baseURL checks the base URL of a server that receives keys. It returns an error if keys would be sent unencrypted.
 func baseURL(address string, allowInsecure bool) error {
 	if address == "" {
 		return errors.New("is required: set the URL of the platform's REST API, such as https://api.platform.example")
@@ -259,7 +259,8 @@ func isToken(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// loopback reports whether an address is on loopback. Malformed addresses are reported elsewhere.
+// loopback reports whether the host of an address is a loopback address. It returns true for malformed addresses, which are reported
+// elsewhere.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err != nil || loopbackHost(host)

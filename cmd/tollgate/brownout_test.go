@@ -10,7 +10,7 @@ import (
 )
 
 // Every command that asks a running gateway has a line in the story that runs them in a
-// brownout of the retired interfaces. Those that are rows ask the operators' listener alone.
+// brownout of the retired interfaces. Those that are rows ask the admin listener alone.
 func TestEveryCommandIsRunInABrownout(t *testing.T) {
 	story, err := os.ReadFile("../../test/script/testdata/brownout.txtar")
 	if err != nil {

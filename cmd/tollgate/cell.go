@@ -33,7 +33,7 @@ func budgetCell(name, amount string) any {
 	return number(amount)
 }
 
-// takenShare returns the used and reserved share of a limit. A limit of 0 counts as fully used.
+// takenShare returns the percentage of a limit that is used or reserved. A limit of 0 counts as fully used.
 func takenShare(limit, used, reserved string) share {
 	sum := new(big.Rat).Add(decimal(used), decimal(reserved))
 	if of := decimal(limit); of.Sign() > 0 {
@@ -133,8 +133,8 @@ const (
 	sgrEnd                     = "\x1b[0m"
 )
 
-// colourOf returns the colour of a cell on a terminal, or "". Refusals and failures are red, and budgets that are nearly used up are
-// yellow.
+// colourOf returns the escape code for the colour of a cell on a terminal, or "" for no colour. Refusals and failures are red, and budgets
+// that are nearly used up are yellow.
 func colourOf(cell any) string {
 	switch c := cell.(type) {
 	case status:
@@ -159,7 +159,7 @@ func painted(text, colour string) string {
 	return "\x1b[" + colour + "m" + text + sgrEnd
 }
 
-// isTerminal reports whether a reader or writer is a terminal.
+// isTerminal reports whether w, a reader or writer, is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -23,8 +23,8 @@ const demoGroup = "demo"
 // demoEnvoy runs an Envoy in front of the demo's gateway.
 type demoEnvoy struct {
 	program string
-	// callers is the address of Envoy's listener, door the gateway's listener for Envoy, and gateway the address at which Envoy reaches the
-	// gateway.
+	// callers is the address of Envoy's listener for callers. door is the gateway's listener for gRPC requests of Envoy. gateway is the
+	// address at which Envoy reaches the gateway's HTTP listener.
 	callers netip.AddrPort
 	door    net.Listener
 	gateway netip.Addr

@@ -36,7 +36,7 @@ func newHistory(now time.Time) *history {
 	return &history{clock: platform.NewClock(now.Add(-weekHours*time.Hour), 1), running: make(map[string]string)}
 }
 
-// made is a call of a caller.
+// made describes a pod that a caller creates at the given hour of one or more days.
 type made struct {
 	hour, days      int // days is a bit set of days
 	key, name, body string
@@ -49,7 +49,7 @@ const (
 	lastDay  = 1 << 6
 )
 
-// story returns the calls of each day. Hours count from the beginning of the history.
+// story returns the pods of the week. Hours count from the beginning of a day of the history.
 func story() []made {
 	pod := func(gpu string, count int) string {
 		return fmt.Sprintf(`{"name":"NAME","image":"acme/train:3","gpu":{"id":%q,"count":%d}}`, gpu, count)
@@ -67,7 +67,7 @@ func story() []made {
 	}
 }
 
-// fill makes the calls of the week. Afterwards the clock shows the present time.
+// fill makes all calls of the week, and then sets the clocks to the present time.
 func (h *history) fill(ctx context.Context, g *gateway.Gateway, store *miniredis.Miniredis) error {
 	h.store, h.data, h.admin = store, g.Handler(), g.AdminHandler()
 	defer store.SetTime(time.Time{}) // back to the system clock
@@ -85,7 +85,7 @@ func (h *history) fill(ctx context.Context, g *gateway.Gateway, store *miniredis
 	return h.operate(ctx, "spend/reconcile", nil)
 }
 
-// turn sets the clocks to a time.
+// turn sets the clocks of the emulator, the store and the gateway to a time.
 func (h *history) turn(at time.Time) {
 	before := h.clock.Now()
 	if h.clock.AdvanceTo(at) {
@@ -175,7 +175,7 @@ func (h *history) call(ctx context.Context, method, path, key, body string) (*re
 	return answer, err
 }
 
-// operate makes a change in the organisation acme as an operator.
+// operate calls a route of the operators' API for the organisation acme.
 func (h *history) operate(ctx context.Context, row string, values url.Values) error {
 	query := url.Values{"org": {"acme"}}
 	maps.Copy(query, values)
@@ -186,7 +186,7 @@ func (h *history) operate(ctx context.Context, row string, values url.Values) er
 	return err
 }
 
-// ask sends a request to a handler without a network connection.
+// ask passes a request directly to a handler, without a network connection.
 func (h *history) ask(ctx context.Context, to http.Handler, method, target, key, body string) (*reply, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1"+target, strings.NewReader(body))
 	if err != nil {

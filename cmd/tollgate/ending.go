@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// margin is the additional time after which a command is terminated.
+// margin is the time that a command gets in addition to the time set by [allowToEnd] before it is terminated.
 const margin = time.Second
 
-// ending terminates the process if a command does not return in time after a signal. It takes no locks and never waits, so no other
-// part of the program can delay it.
+// ending terminates the process if a command does not return in time after a signal. It takes no locks and does not wait for other parts of
+// the program, so that nothing can delay the termination.
 type ending struct {
 	allowed atomic.Int64 // a time.Duration
 }
@@ -20,8 +20,8 @@ type ending struct {
 // endingKey is the context key of the process's ending.
 type endingKey struct{}
 
-// withEnding returns a context for commands. After ctx ends, the command may run for the time set by [allowToEnd] and one more second; then
-// exit is called with an exit status.
+// withEnding returns a context for commands. After ctx ends, the command may run for the time set by [allowToEnd] plus margin. Then
+// withEnding calls exit with an exit status.
 func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) context.Context {
 	e := new(ending)
 	context.AfterFunc(ctx, func() {

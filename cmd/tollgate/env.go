@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// export is an environment variable of a client: its name, and the path on the gateway for its value. A leading "_" in the name is replaced
-// by the platform's name in capitals. isKey variables hold the key.
+// export is an environment variable of a client. Its value is the URL of path on the gateway or, if isKey is true, the key. A leading "_"
+// in the name is replaced with the platform's name in upper case.
 type export struct {
 	name, path string
 	isKey      bool
@@ -56,7 +56,7 @@ func clientExports(endpoint string) map[string][]export {
 	}
 }
 
-// brandName matches text that may begin the name of a variable.
+// brandName matches platform names that can begin the name of an environment variable.
 var brandName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 type envFlags struct {

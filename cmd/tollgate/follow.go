@@ -15,13 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
-// followed is the command whose response can also be streamed, and the path of the stream.
+// The command with the flag --follow, and the path of its event stream.
 const (
 	followedCommand = "decisions"
 	decisionStream  = "/admin/decisions/stream"
 )
 
-// maxEvent limits an event of a stream, in bytes.
+// maxEvent limits the size of an event, in bytes.
 const maxEvent = 1 << 20
 
 // follower writes decisions as they arrive.
@@ -116,7 +116,7 @@ func (f *follower) decision(data []byte) error {
 	return f.row(decisionColumns(), decisionCells(s))
 }
 
-// row writes the last of the given rows. The first row holds the column names.
+// row writes the last element of rows. The first element holds the column names.
 func (f *follower) row(rows ...[]any) error {
 	t := sheet(rows)
 	last := len(t) - 1

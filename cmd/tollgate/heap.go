@@ -15,14 +15,14 @@ const (
 	// heapGrowth is the value of GOGC: garbage is collected when the heap has grown to five times the live memory, instead of twice. A
 	// gateway has little live memory and much garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
 	heapGrowth = 400
-	// leastGrowth is GOGC for a large live heap, for example with thousands of connections. maxGarbage limits the garbage in bytes, unless
-	// the live memory is larger.
+	// leastGrowth is the value of GOGC for a large live heap, for example with thousands of connections. maxGarbage limits the garbage to this
+	// number of bytes or, if more memory is live, to the size of the live memory.
 	leastGrowth, maxGarbage = 100, 96 << 20
 	// limitShare is the percentage of a container's memory limit at which garbage is collected regardless of GOGC.
 	limitShare = 80
 )
 
-// tuneHeap sets GOGC and the memory limit, unless the environment sets GOGC or GOMEMLIMIT.
+// tuneHeap sets GOGC and the memory limit of the Go runtime. It does not override the environment variables GOGC and GOMEMLIMIT.
 func tuneHeap() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(heapGrowth)
@@ -36,7 +36,7 @@ func tuneHeap() {
 	}
 }
 
-// pace returns a function that adapts GOGC, currently now, to the live memory.
+// pace returns a function that adapts GOGC to the amount of live memory. now is the current value of GOGC.
 func pace(now int) func() {
 	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	return func() {
@@ -62,8 +62,8 @@ func afterCollection(f func()) {
 	}, struct{}{})
 }
 
-// memoryLimit returns the smallest memory limit in bytes of this process's control group and its ancestors (cgroups(7)), read from files
-// below root. ok is false without a limit.
+// memoryLimit returns the smallest memory limit, in bytes, of this process's control group and the groups that contain it (cgroups(7)). It
+// reads the files under root. ok is false without a limit.
 func memoryLimit(root string) (least int64, ok bool) {
 	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -85,7 +85,7 @@ func memoryLimit(root string) (least int64, ok bool) {
 		for at := path.Clean("/" + group); ; at = path.Dir(at) {
 			text, err := os.ReadFile(filepath.Join(root, mount, at, file))
 			if err == nil {
-				// No limit is "max" in version 2, and close to the largest number in version 1.
+				// A missing limit is written as "max" in version 2, and as a number close to the largest integer in version 1.
 				const none = 1 << 60
 				if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n < none && (!ok || n < least) {
 					least, ok = n, true

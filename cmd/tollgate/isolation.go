@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// isolation returns a runner of child processes for Rego that may not terminate. The child processes end with ctx, or when stop is called.
+// isolation returns an Isolator, which runs Rego that may not terminate in child processes. The child processes end when ctx ends or stop
+// is called.
 func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 	r = jobs.New()
 	detach := context.AfterFunc(ctx, r.Close)

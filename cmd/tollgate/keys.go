@@ -87,8 +87,8 @@ func cutKey(name string) (org, id string, err error) {
 	return org, id, nil
 }
 
-// rotate prints a new secret of a key and the resulting list of digests: expired digests are dropped, and the others expire after overlap
-// at the latest.
+// rotate prints a new secret for a key and the resulting list of digests. It drops expired digests, and makes the remaining old digests
+// expire after overlap at the latest.
 func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) error {
 	key := identity.NewKey()
 	var lines strings.Builder

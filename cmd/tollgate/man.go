@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan returns the command that writes manual pages for all visible commands, for a release. The date is SOURCE_DATE_EPOCH, or the
-// current date.
+// newMan returns the command that writes the manual pages of all visible commands. The date in the pages is SOURCE_DATE_EPOCH if set, or
+// the current date.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",

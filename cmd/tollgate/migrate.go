@@ -15,7 +15,7 @@ func newMigrate() *cobra.Command {
 	return group("migrate", "Migrate from the retired interfaces: list their callers", "  tollgate migrate report --org acme")
 }
 
-// legacyPage has more columns for programs than for people.
+// legacyPage returns a table of calls to the retired interfaces. The table has more columns for programs than for people.
 func legacyPage(l *legacy.List, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}

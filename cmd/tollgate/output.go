@@ -64,7 +64,7 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
-// page writes a response unchanged, or as tables with sentences for people before them.
+// page writes a response: unchanged as JSON or YAML, or as the tables of p, preceded by the sentences of p if people read them.
 func (o *output) page(w io.Writer, answer []byte, p page) error {
 	switch o.format {
 	case "json", "yaml":
@@ -89,7 +89,7 @@ func (o *output) raw(w io.Writer, text []byte) error {
 	return err
 }
 
-// tables writes tables separated by empty lines.
+// tables writes tables and separates them with empty lines.
 func (o *output) tables(w io.Writer, sheets []sheet) error {
 	for i, s := range sheets {
 		if i > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// plain returns the default view of a response, see plainPage.
+// plain returns the default view of responses of type t; see plainPage.
 func plain(t reflect.Type) view {
 	return func(text []byte, _ asked) (page, error) {
 		if t == nil {
@@ -81,7 +81,7 @@ func words(name string) string {
 	return b.String()
 }
 
-// plainSheet returns a table with a row for each list item and a column for each of their members.
+// plainSheet returns a table with a row for each list item and a column for each member of the items.
 func plainSheet(list reflect.Value) sheet {
 	s := sheet{{}}
 	fields := reflect.VisibleFields(list.Type().Elem())

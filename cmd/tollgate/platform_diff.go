@@ -38,7 +38,7 @@ examples are not compared. No credential is sent to the URL.`,
 	return cmd
 }
 
-// needed is a change with the work it requires in the gateway.
+// needed is a change of the API, with the work that the change requires in the gateway.
 type needed struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
@@ -47,7 +47,7 @@ type needed struct {
 	Needs string `json:"needs"`
 }
 
-// diffPlatform writes the differences between two API descriptions. It returns errReported if there are any.
+// diffPlatform writes the differences between two API descriptions. It returns errReported if it finds a difference.
 func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.Writer) error {
 	older, err := olderDescription(ctx, from)
 	if err != nil {
@@ -79,7 +79,8 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 	return errReported
 }
 
-// olderDescription reads an API description from a file or URL. With an empty place, it returns the description embedded in this build.
+// olderDescription reads an API description from a file or URL. If place is "", olderDescription returns the description embedded in this
+// build.
 func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	if place != "" {
 		return readDescription(ctx, place)

@@ -127,9 +127,9 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 	}
 }
 
-// reload applies the configuration in the file, or logs why it was refused, and returns the inputs it was read from. It frees the memory of
-// the previous configuration and of the reload immediately: the next reload may follow within a second, and memory must not grow with the
-// number of reloads. If asked is true, it also reads files that seem unchanged.
+// reload applies the configuration in the file, or logs why the configuration was refused. It returns the state of the files that it read.
+// If asked is true, reload also reads files that seem unchanged. reload immediately frees the memory of the previous configuration, because
+// the next reload may follow within a second.
 func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
@@ -146,7 +146,7 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 			logger.Error("configuration refused, keeping the previous configuration", "file", f.path, "fault", err.Error())
 			return inputs
 		}
-		loaded = next // without one more rejected file
+		loaded = next // does not contain the organisation file rejected last
 	}
 	loaded.Commit()
 	f.loaded = loaded
@@ -159,7 +159,7 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	return loaded.Inputs
 }
 
-// runOptions holds the differences between serve and demo.
+// runOptions holds the options of runGateway, which differ between the commands serve and demo.
 type runOptions struct {
 	logger *slog.Logger
 	// level is the level of logger, which reloads change. It may be nil.
@@ -172,23 +172,24 @@ type runOptions struct {
 	file *followed
 	// sockets, if not nil, are used instead of the configured addresses.
 	sockets
-	// isolate runs Rego that may not terminate.
+	// isolate runs Rego that may not terminate in child processes.
 	isolate *policies.Isolator
-	// past is the week of calls with which the demo begins, and the source of its clock. It may be nil.
+	// past, if not nil, holds the week of calls that the demo makes first, and the clock of the demo.
 	past *history
 }
 
-// At shutdown, exporting the remaining telemetry may take the rest of timeouts.drain, but at least leastFlush and at most mostFlush.
+// At shutdown, exporting the remaining telemetry may take the rest of the drain timeout (timeouts.drain), but at least leastFlush and at
+// most mostFlush.
 const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
-// runGateway runs a gateway with everything it needs until ctx ends.
+// runGateway runs a gateway, with its store, listeners and telemetry, until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.WithAttrs(h, slog.String("instance", instance)))
 	}
-	// Libraries with their own logging write to the gateway's log. These settings are global to the process, so they are made only here.
-	// The cause of a failed export is not exported.
+	// Libraries that log by themselves write to the gateway's log. The settings for this are global to the process, so they are made only
+	// here. Errors of the telemetry export go only to the local log, not to the export.
 	local := annotated(o.logger.Handler())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { local.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, telemetry.Process{Version: version(), Instance: instance})

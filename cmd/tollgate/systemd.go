@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// sockets holds the listeners opened by a service manager, or nil for those it did not open.
+// sockets holds the listeners that a service manager has opened. A listener that the service manager did not open is nil.
 type sockets struct{ data, admin, envoy net.Listener }
 
-// inheritSockets returns the sockets passed by systemd (sd_listen_fds(3)). They are named data, admin and envoy. Their addresses must match
-// the configuration, which was checked with these addresses.
+// inheritSockets returns the sockets passed by systemd (sd_listen_fds(3)), which are named data, admin and envoy. Each socket must have the
+// address in the configuration, because the check of the configuration depends on the addresses.
 func inheritSockets(c *settings.Config) (s sockets, err error) {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {
@@ -52,8 +52,8 @@ func inheritSockets(c *settings.Config) (s sockets, err error) {
 	return s, errors.Join(errs...)
 }
 
-// sameAddress reports whether a socket has the configured address. The wildcard addresses of IPv4 and IPv6 are equal, because a listener on
-// one accepts both.
+// sameAddress reports whether a socket has the configured address. The wildcard addresses of IPv4 and IPv6 count as equal, because a
+// listener on either of them accepts connections of both protocols.
 func sameAddress(socket, configured string) bool {
 	want, err := net.ResolveTCPAddr("tcp", configured)
 	if err != nil {

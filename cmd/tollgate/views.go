@@ -23,7 +23,7 @@ type asked struct {
 	out *output
 }
 
-// page is a response formatted as tables. The sentences before the tables are for people.
+// page is a response formatted as tables. The sentences in text precede the tables and are written only for people.
 type page struct {
 	text   []string
 	sheets []sheet

@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// toYAML converts JSON to YAML. Members keep their order, and strings are quoted where a YAML 1.1 parser would read another type.
+// toYAML converts JSON to YAML. Members keep their order. toYAML quotes strings that a YAML 1.1 parser would otherwise read as another
+// type.
 func toYAML(text []byte) ([]byte, error) {
 	root, err := yamlNode(jsontext.NewDecoder(bytes.NewReader(text)))
 	if err != nil {
@@ -21,7 +22,7 @@ func toYAML(text []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// yamlNode reads the next value.
+// yamlNode reads the next JSON value and returns it as a YAML node.
 func yamlNode(d *jsontext.Decoder) (*yaml.Node, error) {
 	token, err := d.ReadToken()
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Guard returns an error for an address that must not be dialled. It has the signature of the Control function of a net.Dialer. It is
-// called with a nil connection for an address that a proxy would dial.
+// A Guard returns an error if an address must not be dialled. It can be used as the Control function of a [net.Dialer]. If a proxy would
+// dial the address, c is nil.
 type Guard func(network, address string, c syscall.RawConn) error
 
-// handshakeTimeout limits a TLS handshake, also with a proxy.
+// handshakeTimeout is the time limit of a TLS handshake with a server or a proxy.
 const handshakeTimeout = 10 * time.Second
 
-// NewClient returns an HTTP client that does not follow redirects and does not keep connections alive. A nil guard permits all addresses.
-// The context of a request limits the request, and dial limits connecting.
+// NewClient returns an HTTP client that does not follow redirects and does not reuse connections. A nil guard permits all addresses. dial
+// is the timeout for establishing a connection; the context of a request limits the whole request.
 func NewClient(guard Guard, dial time.Duration) *http.Client {
 	return newClient(guard, dial, nil)
 }
@@ -44,10 +44,10 @@ func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
 	}
 }
 
-// proxyOf returns the proxy for u, or nil if u is reached directly. Loopback addresses never use a proxy.
+// proxyOf returns the proxy for requests to u, or nil for a direct connection. Requests to loopback addresses never use a proxy.
 func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
 
-// UsesProxy reports whether u is reached through a proxy of the environment. The proxy then resolves the host name.
+// UsesProxy reports whether the environment selects a proxy for requests to u. If so, the proxy resolves the host name.
 func UsesProxy(u *url.URL) bool {
 	proxy, err := proxyOf(u)
 	return err == nil && proxy != nil
@@ -76,7 +76,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.proxied.RoundTrip(r)
 }
 
-// check passes the IP address in u, if there is one, to the guard.
+// check calls the guard with the host of u if the host is an IP address.
 func (t *transport) check(u *url.URL) error {
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil || t.guard == nil {

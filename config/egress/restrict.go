@@ -11,7 +11,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// ErrForbidden is returned for an address that a restricted URL may not reach.
+// ErrForbidden means that a restricted URL has an address that must not be dialled. [URL.Check] and an attempt to dial the address return
+// it.
 var ErrForbidden = errors.New("address not allowed")
 
 var (
@@ -21,7 +22,7 @@ var (
 	errPrivate  = fmt.Errorf("%w: private network is not listed in org_bounds.networks", ErrForbidden)
 )
 
-// metadata lists the addresses, beyond the link-local ones, at which cloud providers serve credentials to virtual machines.
+// metadata lists addresses at which cloud providers serve credentials to virtual machines and that are not link-local.
 var metadata = []netip.Addr{ //nolint:gochecknoglobals // never changed
 	netip.MustParseAddr("fd00:ec2::254"),      // AWS
 	netip.MustParseAddr("fd20:ce::254"),       // Google Cloud
@@ -46,13 +47,13 @@ func (n *Network) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Within reports whether one network of list contains all addresses of n.
+// Within reports whether a single network in list contains all addresses of n.
 func (n Network) Within(list []Network) bool {
 	return slices.ContainsFunc(list, func(l Network) bool { return l.Bits() <= n.Bits() && l.Contains(n.Addr()) })
 }
 
-// CheckForbidden returns an error if no restricted URL may reach addr, whatever networks it is given. This covers the loopback interface,
-// where the gateway's own listeners are, link-local addresses, and the addresses at which cloud providers serve credentials.
+// CheckForbidden returns an error if addr is an address that a restricted URL may never reach, even if its networks contain addr: a
+// loopback, unspecified, link-local or multicast address, or an address at which cloud providers serve credentials.
 func CheckForbidden(addr netip.Addr) error {
 	addr = plain(addr)
 	switch {
@@ -64,7 +65,7 @@ func CheckForbidden(addr netip.Addr) error {
 	return nil
 }
 
-// plain returns addr without a zone, and as an IPv4 address if it is an IPv6 address that contains one.
+// plain returns addr without its zone. It converts an IPv6 address that contains an IPv4 address to the IPv4 address.
 func plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if nat64.Contains(addr) {
@@ -74,7 +75,7 @@ func plain(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// public returns a check for addresses that are public or in a network of r.
+// public returns a check that accepts public addresses and the addresses in the networks of r.
 func (r reach) public() *ssrf.Guardian {
 	var v4, v6 []netip.Prefix
 	for text := range strings.FieldsSeq(r.networks) {
@@ -90,7 +91,7 @@ func (r reach) public() *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// checkAddr returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
+// checkAddr returns an error unless addr is an address that a restricted URL may reach. own lists the addresses of this host.
 func checkAddr(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 	if err := CheckForbidden(addr); err != nil {
 		return err

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter limits the pauses that servers request.
+// maxRetryAfter is the longest pause that [RetryAfter] returns.
 const maxRetryAfter = time.Hour
 
-// RetryAfter returns the pause that a response requests in Retry-After (RFC 9110, section 10.2.3), at most one hour. It returns 0 if the
-// header is missing or invalid.
+// RetryAfter returns the pause in the Retry-After header (RFC 9110, section 10.2.3), but at most one hour. It returns 0 if the header is
+// missing or invalid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if at, err := http.ParseTime(text); err == nil {

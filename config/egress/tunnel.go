@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
-// Dial opens a connection. It applies its own timeout.
+// A Dial function opens a connection. It returns an error when ctx ends or when its own time limit is exceeded.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // DialContext implements socks.ContextDialer.
@@ -33,7 +33,7 @@ func (d Dial) Dial(network, address string) (net.Conn, error) {
 	return d(context.Background(), network, address) //nolint:forbidigo // the interface passes no context; the library calls DialContext instead
 }
 
-// CheckProxy returns an error if address is not the URL of a usable proxy. The error does not contain the password.
+// CheckProxy returns an error unless address is a valid URL of a proxy for [Tunnel]. The error does not contain the password in the URL.
 func CheckProxy(address string) error {
 	_, err := parseProxy(address)
 	return err
@@ -48,11 +48,11 @@ func parseProxy(address string) (*url.URL, error) {
 	return u, CheckPort(u)
 }
 
-// Tunnel returns a Dial for servers of a scheme, http or https. It connects through a proxy with CONNECT (RFC 9110, section 9.3.6) or SOCKS
-// 5 (RFC 1928); the proxy then resolves host names.
+// Tunnel returns a Dial for servers with the given URL scheme, http or https. The Dial connects through a proxy with CONNECT (RFC 9110,
+// section 9.3.6) or SOCKS 5 (RFC 1928), and the proxy resolves host names.
 //
-// The proxy is at address. If address is empty, the environment selects the proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). dial connects to the
-// proxy, or directly to servers that need no proxy. patience limits the handshake with the proxy.
+// address is the URL of the proxy. If address is empty, the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY) selects a proxy or a direct
+// connection. dial opens the connections to proxies and the direct connections. patience is the time limit of the handshake with a proxy.
 func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, error) {
 	find := httpproxy.FromEnvironment().ProxyFunc()
 	if address != "" {
@@ -80,7 +80,7 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 	}, nil
 }
 
-// timeout is the error of a proxy that did not answer in time. It implements net.Error.
+// timeout is the error if a proxy does not respond in time. It implements net.Error.
 type timeout struct{ proxy string }
 
 func (t *timeout) Error() string { return "no response from " + t.proxy + " in time" }

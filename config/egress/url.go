@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// URL is a setting that names an external server. The zero URL names no server. URLs are comparable: equal URLs reach the same servers.
-// [URL.AllowAll] or [URL.Restrict] sets the addresses that the URL may reach. Until then, a client of [URL.Client] dials no address.
+// URL is a setting that names an external server. The zero URL names no server. [URL.AllowAll] or [URL.Restrict] sets the addresses that
+// the URL may reach; until one of them is called, a client returned by [URL.Client] dials no address. URLs are comparable: equal URLs have
+// the same text and may reach the same addresses.
 type URL struct {
 	text  string
 	reach reach
@@ -49,17 +50,17 @@ func (u *URL) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
 
-// String returns the URL as written, for use in messages. The URL may contain a token for the receiver.
+// String returns the URL as written in the configuration. The URL may contain a token for the server.
 func (u URL) String() string { return u.text }
 
 // IsZero reports whether u names no server.
 func (u URL) IsZero() bool { return u.text == "" }
 
-// AllowAll lets u reach any address.
+// AllowAll permits u to reach any address.
 func (u *URL) AllowAll() { u.place(reach{kind: anywhere}) }
 
-// Restrict lets u reach public addresses and the private networks listed. Addresses of this host, and addresses that [CheckForbidden]
-// refuses, stay unreachable even if a network contains them.
+// Restrict permits u to reach public addresses and the given private networks. It never permits addresses of this host or addresses that
+// [CheckForbidden] refuses, even if one of the networks contains them.
 func (u *URL) Restrict(networks []Network) {
 	list := make([]string, len(networks))
 	for i, n := range networks {
@@ -68,14 +69,15 @@ func (u *URL) Restrict(networks []Network) {
 	u.place(reach{kind: restricted, networks: strings.Join(list, " ")})
 }
 
-// place sets the reach of u. It does not change the zero URL.
+// place sets the reach of u. It does nothing if u is the zero URL.
 func (u *URL) place(r reach) {
 	if !u.IsZero() {
 		u.reach = r
 	}
 }
 
-// Validate returns an error if u is neither https nor, for a loopback address, http, or if it has no host or contains a user.
+// Validate returns an error unless u is a valid https URL with a host and without user information. It also accepts http if the host is a
+// loopback address.
 func (u URL) Validate() error {
 	parsed, err := url.Parse(u.text)
 	switch {
@@ -100,7 +102,8 @@ func CheckPort(u *url.URL) error {
 	return nil
 }
 
-// Check returns an error if the host of u is an IP address that u may not reach. Host names are checked when they are dialled.
+// Check returns an error if the host of u is an IP address that u may not reach. Check does not resolve host names; their addresses are
+// checked when they are dialled.
 func (u URL) Check() error {
 	parsed, err := url.Parse(u.text)
 	if err != nil || u.reach.kind != restricted {
@@ -127,12 +130,13 @@ func (u URL) Request(ctx context.Context, method string, body io.Reader) (*http.
 	return http.NewRequestWithContext(ctx, method, u.text, body)
 }
 
-// Client returns a client like [NewClient] that dials only the addresses that u may reach. guard may be nil; otherwise both checks apply.
+// Client returns an HTTP client like [NewClient], but the client dials only addresses that u may reach. If guard is not nil, guard must
+// also permit an address.
 func (u URL) Client(guard Guard, dial time.Duration) *http.Client {
 	return NewClient(u.withReach(guard), dial)
 }
 
-// withReach returns a guard that applies the reach of u and then guard.
+// withReach returns a Guard that checks an address against the reach of u and then calls guard.
 func (u URL) withReach(guard Guard) Guard {
 	switch u.reach.kind {
 	case anywhere:

@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// Config returns a new TLS configuration for TLS 1.2 and later. With TLS 1.2, it permits only suites with forward secrecy and authenticated
-// encryption (RFC 9325, section 4.2), so no CBC suites. TLS 1.3 has no other suites.
+// Config returns a new TLS configuration for TLS 1.2 and later. For TLS 1.2, it permits only cipher suites with forward secrecy and
+// authenticated encryption (RFC 9325, section 4.2). All cipher suites of TLS 1.3 have these properties.
 func Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -22,8 +22,8 @@ func Config() *tls.Config {
 	}
 }
 
-// Cipher returns AES-256-GCM with a key derived from a secret for one purpose by HKDF (RFC 5869). Seal generates a random nonce and
-// prepends it to the ciphertext.
+// Cipher returns AES-256-GCM with a key that HKDF (RFC 5869) derives from secret and purpose. Seal generates a random nonce and prepends
+// the nonce to the ciphertext.
 func Cipher(secret []byte, purpose string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, nil, "tollgate "+purpose, 32)
 	if err != nil {

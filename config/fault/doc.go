@@ -1,5 +1,5 @@
-// Package fault defines how packages report faults of a configuration. A fault is a value with the path of its setting, so that no message
-// has to be parsed.
+// Package fault defines the errors with which packages report faults of a configuration. A fault contains the path of its setting as a
+// separate field, so that callers need not parse messages.
 //
 //	func (c Config) Validate() error {
 //		var errs []error

@@ -12,9 +12,10 @@ import (
 // longestName is the length in bytes of the longest misspelt name for which suggestions are computed.
 const longestName = 64
 
-// Nearest returns the name closest to a misspelt one by edit distance, or "" if no name is close enough. Names with up to two edits are
-// close, because swapping two letters counts as two edits; for very short names the limit is one edit, and for long names a third of the
-// letters. Case, hyphens and underscores are ignored. Among equally close names, one of the same length is preferred, then the first.
+// Nearest returns the name with the smallest edit distance from the misspelt name written, or "" if no name is close enough. The largest
+// accepted distance is two edits, so that two swapped letters are accepted; it is one edit for very short names, and a third of the letters
+// for long names. Nearest ignores case, hyphens and underscores. Among equally close names, it prefers one with the length of written, and
+// then the first in names.
 func Nearest(written string, names []string) string {
 	if len(written) > longestName {
 		return ""
@@ -29,7 +30,7 @@ func Nearest(written string, names []string) string {
 	return best
 }
 
-// folded removes differences that people often confuse: case, hyphens, underscores and missing word breaks.
+// folded returns s in lower case without hyphens and underscores, because people often confuse these.
 func folded(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(s), "-", ""), "_", "")
 }
@@ -37,8 +38,9 @@ func folded(s string) string {
 // mostMeant limits the names that [Abbreviates] returns.
 const mostMeant = 3
 
-// Abbreviates returns the indexes of at most three names that contain every word of written, names with the fewest words first. For
-// example, "L4" matches "NVIDIA L4", and "rtx4090" matches "NVIDIA GeForce RTX 4090". A text without a digit matches no name.
+// Abbreviates returns the indexes of at most three names that contain every word of written, those with the fewest words first. For
+// example, "L4" matches "NVIDIA L4", and "rtx4090" matches "NVIDIA GeForce RTX 4090". If written contains no digit, Abbreviates returns
+// nil.
 func Abbreviates(written string, names []string) []int {
 	asked := words(written)
 	if len(written) > longestName || !strings.ContainsAny(written, "0123456789") {
@@ -60,7 +62,7 @@ func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// contains reports whether word is one of the words of a name, or consecutive words joined together.
+// contains reports whether word is one of the words in has, or the concatenation of consecutive words in has.
 func contains(has []string, word string) bool {
 	for i := range has {
 		for end := i + 1; end <= len(has); end++ {

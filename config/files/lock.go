@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// ErrLocked is returned for a file that another process has locked.
+// ErrLocked is returned by [Lock] if another process has locked the file.
 var ErrLocked = errors.New("locked by another process")
 
-// Lock opens the file at name and locks it until the returned file is closed or the process exits. It creates the file with mode 0600 if it
-// does not exist. Lock never waits: if the file is already locked, the error wraps [ErrLocked].
+// Lock opens the named file and locks it until the returned file is closed or the process exits. If the file does not exist, Lock creates
+// it with mode 0600. Lock never waits: if the file is already locked, Lock returns an error that wraps [ErrLocked].
 func Lock(name string) (*os.File, error) {
 	f, err := Append(name)
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 )
 
-// Target is a setting that names a file which the gateway writes and later reads. Its reach is set like the reach of a [Path].
+// Target is a setting that names a file that the gateway writes and later reads. As with a [Path], call AllowAll, Confine or Deny before
+// you use a decoded Target.
 type Target struct{ Path }
 
-// UnrestrictedTarget returns a Target that does not come from a configuration. It is relative to the working directory.
+// UnrestrictedTarget returns a Target that may refer to any file, for names that do not come from a configuration. A relative name is
+// resolved against the working directory.
 func UnrestrictedTarget(name string) Target { return Target{UnrestrictedPath(name)} }
 
 // Replace atomically replaces the content of the file with data. After a crash, the file has either the old or the new content.
@@ -37,7 +39,7 @@ func (t Target) Replace(data []byte) error {
 	return nil
 }
 
-// parent opens a directory above the file, and returns the name of the file relative to it.
+// parent opens a parent directory of the file, and returns the name of the file relative to that directory.
 func (t Target) parent() (*os.Root, string, error) {
 	if t.reach != anywhere {
 		return t.open()
@@ -46,7 +48,7 @@ func (t Target) parent() (*os.Root, string, error) {
 	return dir, filepath.Base(t.String()), err
 }
 
-// Check returns an error if t leads out of the directory that it is confined to, or if its directory does not exist.
+// Check returns an error if t is confined and leads out of its root directory, or if the directory of the file does not exist.
 func (t Target) Check() error {
 	if t.IsZero() || t.reach == anywhere {
 		return nil
@@ -71,10 +73,10 @@ func (t Target) Check() error {
 	return nil
 }
 
-// Credential is a setting that names a file with a token or a key. In an organisation's own file, the setting org_bounds restricts which
-// files it may name.
+// Credential is a setting that names a file with a token or a key. In the file of an organisation, the setting org_bounds restricts the
+// files that a Credential may name.
 type Credential struct{ Path }
 
-// UnrestrictedCredential returns a Credential that does not come from a configuration. A relative file name is relative to the working
-// directory.
+// UnrestrictedCredential returns a Credential that may refer to any file, for names that do not come from a configuration. A relative name
+// is resolved against the working directory.
 func UnrestrictedCredential(name string) Credential { return Credential{UnrestrictedPath(name)} }

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Error is a recovered panic.
+// Error is a panic that [Catch] has recovered.
 type Error struct {
 	Value any
 	// Stack is the stack trace of the goroutine, as formatted by debug.Stack.
@@ -15,8 +15,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Catch calls f. If f panics, Catch returns the panic as an *Error, otherwise nil. An *Error raised by [Raise] keeps its original stack
-// trace.
+// Catch calls f. If f panics, Catch returns the panic as an *Error; otherwise it returns nil. If f panics with an *Error, as in [Raise],
+// Catch keeps the stack trace of the original panic.
 func Catch(f func()) (err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -31,7 +31,7 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// Raise panics with err if err is an *Error returned by [Catch]. It ignores all other errors.
+// Raise panics with err if err is an *Error returned by [Catch]. Otherwise it does nothing.
 func Raise(err error) {
 	if p, ok := err.(*Error); ok { //nolint:errorlint // Catch does not wrap
 		panic(p)

@@ -8,15 +8,15 @@
 // are not strings, duplicate keys, numbers such as 0777 or 1_000, strings over several lines without quotes or a block indicator, byte
 // order marks, control characters and bidirectional formatting characters. A file has at most [MaxSize] bytes and [MaxDepth] levels.
 //
-// A key without a struct field is a fault, with a suggestion for the likely name. Values are not converted: a port written as "80" is a
-// string, and a fault for a numeric field. A key with an empty or null value is a fault, except in fields of type any, so that an
-// allow-list left empty by mistake is not accepted.
+// A key without a struct field is a fault; the message suggests the likely name. Values are not converted: "80" with quotes is a string,
+// which a numeric field does not accept. A key with an empty or null value is a fault, so that an allow-list left empty by mistake is not
+// accepted. Only fields of type any accept null.
 //
 // # Types
 //
-// A field is decoded if it has a yaml tag: `yaml:"name"`. The tag `yaml:"name,required"` makes it mandatory, `yaml:"-"` excludes it, and
-// `yaml:",inline"` adds the keys of a struct to the enclosing struct. An exported field without a tag, or of a type that cannot be decoded,
-// is a programming error: [Decode] panics. Fields may have these types:
+// A field is decoded if it has a yaml tag such as `yaml:"name"`. The tag `yaml:"name,required"` makes the key mandatory, `yaml:"-"`
+// excludes the field, and `yaml:",inline"` adds the keys of a struct to the enclosing struct. An exported field without a tag, or of a type
+// that cannot be decoded, is a programming error: [Decode] panics. Fields may have these types:
 //
 //   - bool, every int, uint and float kind (range-checked, finite), string;
 //   - [time.Duration], written "1m30s", never negative;
@@ -26,13 +26,13 @@
 //   - structs, pointers to and slices of these, and maps to these from string keys;
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //
-// Defaults are the values in the struct before decoding. In a struct, fields that the file omits keep their default. A list or map in the
-// file replaces the default completely. Elements of lists and maps start at their zero value; [Fill] gives them other defaults.
+// Defaults are the values in the struct before decoding. Fields that the file omits keep their defaults. A list or map in the file replaces
+// the default completely. Elements of lists and maps start as zero values; [Fill] sets other defaults for their fields.
 //
 // # After decoding
 //
-// [Load] also returns the [Positions] of all values in the file, so that a later Validate can report paths and [Locate] adds the lines.
-// Validate reports a fault with a path as a fault.Error, see package fault.
+// [Load] also returns the [Positions] of all values in the file. A Validate method of the struct reports faults with paths (fault.Error,
+// see package fault), and [Locate] adds the positions of these paths.
 //
 //	cfg := Default()
 //	pos, err := strictyaml.Load("tollgate.yaml", data, &cfg)

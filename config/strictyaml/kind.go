@@ -32,13 +32,13 @@ func (k kind) String() string {
 	}[k]
 }
 
-// Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser accepts more forms.
+// Patterns of numbers in the core schema (YAML 1.2.2, section 10.3.2). The parser accepts further forms, which this package refuses.
 var (
 	integer = regexp.MustCompile(`^([-+]?(0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 	float   = regexp.MustCompile(`^([-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// kindOf returns the kind of a node prepared by source.node.
+// kindOf returns the kind of a node that source.node has prepared.
 func kindOf(n *yaml.Node) kind {
 	switch {
 	case n.Kind == yaml.MappingNode:

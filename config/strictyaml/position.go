@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// place is a line and a column, both counted from 1. The zero value is an unknown place.
+// place is a 1-based line and column. The zero value means an unknown position.
 type place struct{ line, col int }
 
-// Positions records where each value is written in its file. [Load], [Positions.Extend], [Positions.Include] and [Positions.SetIncluded]
-// change it; afterwards it is safe for concurrent use. A nil *Positions is empty.
+// Positions records the position of each value of a configuration in its file. Methods other than [Positions.Extend], [Positions.Include]
+// and [Positions.SetIncluded] can be called concurrently. A nil *Positions is empty.
 type Positions struct {
 	file       string
 	at         map[string]place
@@ -21,8 +21,9 @@ type Positions struct {
 	included   map[string]*Positions // positions of values in other files, by path
 }
 
-// Include decodes a file into the value at path, like [DecodePartial]. Afterwards p has the positions of its values, below path, and file
-// has the same positions relative to the file. Faults have paths below path.
+// Include decodes data, the content of the file called name, into the value that into points to, like [DecodePartial]. path is the path of
+// this value in the whole configuration. The faults that Include returns have paths in the whole configuration. Include adds the positions
+// of the file's values to p. It also returns these positions, with paths relative to the file.
 func (p *Positions) Include(name string, data []byte, path string, into any) (file *Positions, err error) {
 	file, err = DecodePartial(name, data, into)
 	p.SetIncluded(path, file)
@@ -36,10 +37,10 @@ func (p *Positions) Include(name string, data []byte, path string, into any) (fi
 	return file, found
 }
 
-// SetIncluded adds the positions of a file that was included before, for the value at path.
+// SetIncluded adds positions that an earlier call of [Positions.Include] returned for the value at path.
 func (p *Positions) SetIncluded(path string, file *Positions) { p.included[path] = file }
 
-// within returns the position of the value at path if it is in an included file.
+// within returns the position of a value in an included file. ok is false for all other paths.
 func (p *Positions) within(path string) (file string, at place, ok bool) {
 	whole := path
 	for p.included[whole] == nil && whole != "" {
@@ -56,7 +57,7 @@ func (p *Positions) within(path string) (file string, at place, ok bool) {
 	return in.file, at, ok
 }
 
-// Contains reports whether the file, or an included file, has a value at path.
+// Contains reports whether the file or an included file contains a value at path.
 func (p *Positions) Contains(path string) bool {
 	_, ok := p.at[path]
 	if !ok {
@@ -65,7 +66,8 @@ func (p *Positions) Contains(path string) bool {
 	return ok
 }
 
-// Fill sets the fields of the struct at path that the file omits to their values in defaults.
+// Fill sets the fields of the struct that into points to, which is the value at path. Each field that the file omits gets its value in
+// defaults.
 func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	v, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(defaults)
 	for _, f := range planOf(v.Type()).fields {
@@ -83,9 +85,9 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Lookup returns the file, line and column of the value at path. Line and column are counted from 1. For a scalar, they are the position of
-// the value itself, and for a mapping or list, the position of its key. If the file has no value at path, the position of its nearest
-// ancestor is returned. Line and column are 0 if no position is known.
+// Lookup returns the file, line and column of the value at path. Line and column are 1-based. The position of a mapping or list is the
+// position of its key. If the file has no value at path, Lookup returns the position of the nearest enclosing value. Line and column are 0
+// if the position is unknown.
 func (p *Positions) Lookup(path string) (file string, line, col int) {
 	if p == nil {
 		return "", 0, 0
@@ -107,8 +109,9 @@ func (p *Positions) Lookup(path string) (file string, line, col int) {
 	}
 }
 
-// Locate converts the error of a Validate method to [Errors], with one [Fault] for each fault that [fault.List] finds, at the position of
-// its path. An error without a path becomes a fault of the whole file. Errors are returned unchanged, and nil stays nil.
+// Locate converts the error of a Validate method to [Errors]. For each fault that [fault.List] finds in err, the result contains a [Fault]
+// with the position of the fault's path. An error without a path becomes a fault of the whole file. Locate returns nil if err is nil, and
+// returns err unchanged if it is already an [Errors].
 func Locate(pos *Positions, err error) error {
 	if err == nil {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// restarter is implemented by sections for which only some changes require a restart.
+// restarter is implemented by sections with the tag `reload:"restart"` where only some changes require a restart.
 type restarter interface {
-	// NeedsRestart reports whether replacing old, which has the same type, requires a restart.
+	// NeedsRestart reports whether replacing old with the receiver requires a restart. Both have the same type.
 	NeedsRestart(old any) bool
 }
 
-// NeedRestart returns the paths of the settings that differ between two configurations and that are tagged `reload:"restart"`, or are in a
-// section with that tag.
+// NeedRestart compares two configurations and returns the paths of the different settings that require a restart: settings with the tag
+// `reload:"restart"`, and settings in a section with this tag.
 func NeedRestart(old, next any) []string {
 	a, b := reflect.ValueOf(old), reflect.ValueOf(next)
 	if a.Type() != b.Type() {
@@ -46,7 +46,7 @@ func needRestart(pl *plan, old, next reflect.Value, path, reload string) []strin
 	return []string{path}
 }
 
-// same reports whether two values are equal. Secrets are compared by value, regardless of their references.
+// same reports whether two values are equal. It compares the values of secrets, but not their references.
 func same(pl *plan, old, next reflect.Value) bool {
 	if pl.form == formSecret {
 		return old.Interface().(Secret).Reveal() == next.Interface().(Secret).Reveal()

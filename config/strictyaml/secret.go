@@ -16,19 +16,19 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// redacted replaces the value of a secret in all output.
+// redacted is printed instead of the value of a secret.
 const redacted = "[redacted]"
 
-// A Secret is a value that the configuration does not contain but refers to, as {env: NAME} or {file: PATH}. After decoding it holds the
-// reference, and after [Secret.Resolve] also the value.
+// A Secret is a setting whose value is stored outside of the configuration. The configuration contains a reference to the value, {env:
+// NAME} or {file: PATH}. A decoded Secret holds the reference; [Secret.Resolve] adds the value.
 //
-// Printing a Secret never shows its value: fmt verbs, slog, JSON, YAML and text show the reference. Text that looks like a key pasted in
-// place of a reference is refused, so showing references is safe. The zero value has no reference.
+// Printing a Secret never shows its value: fmt verbs, slog, JSON, YAML and text show the reference. The decoder refuses a reference that
+// looks like a pasted key, so that it is safe to show references. The zero Secret has no reference and no value.
 //
-// A field tagged `yaml:"name,plain"` also accepts a URL without a password as it is; such a value is shown.
+// A field with the tag `yaml:"name,plain"` also accepts a URL without a password in place of a reference. Such a URL is shown.
 type Secret struct {
 	env, file string
-	// text is the value of a plain secret, which may be shown.
+	// text is the value of a field with the tag option "plain". It may be shown.
 	text string
 	// value is a pointer because fmt prints unexported fields without calling their methods, but does not follow pointers in them.
 	value *string
@@ -40,9 +40,9 @@ func NewSecret(value string) Secret { return Secret{value: &value} }
 // IsZero reports whether the secret has neither a reference nor a value.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// Resolve reads the value from the environment with env, for example [os.LookupEnv], or from a file with readFile, for example
-// [os.ReadFile]. One line break at the end of a file is removed. A missing or blank value is an error that contains only the reference, and
-// the secret stays unchanged. Secrets without a reference stay as they are.
+// Resolve reads the value from an environment variable with env, for example [os.LookupEnv], or from a file with readFile, for example
+// [os.ReadFile]. It removes one line break at the end of a file. If the value is missing or blank, Resolve returns an error, which contains
+// the reference, and does not change the secret. Resolve does nothing if the secret has no reference.
 func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	value := ""
 	switch {
@@ -71,7 +71,7 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 	return nil
 }
 
-// IsCurrent reports whether the value equals the one that its reference now resolves to, see [Secret.Resolve].
+// IsCurrent reports whether [Secret.Resolve] would return the same value again.
 func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
 	now := s
 	return now.Resolve(env, readFile) == nil && s.Resolved() && now.Reveal() == s.Reveal()
@@ -88,10 +88,11 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// Reference returns the name of the environment variable or the path of the file. Both are empty without a reference.
+// Reference returns the name of the environment variable or the path of the file that the secret names. Both are empty if the secret
+// has no reference.
 func (s Secret) Reference() (env, file string) { return s.env, s.file }
 
-// Source describes the reference: "environment variable NAME", "file PATH", or the empty string.
+// Source describes the reference as "environment variable NAME" or "file PATH". It returns the empty string without a reference.
 func (s Secret) Source() string {
 	switch {
 	case s.env != "":
@@ -102,13 +103,15 @@ func (s Secret) Source() string {
 	return ""
 }
 
-// Equal reports whether both secrets have the same reference and the same value. Values are compared in constant time.
+// Equal reports whether both secrets have the same reference and the same value. It compares values in constant time.
 func (s Secret) Equal(o Secret) bool {
 	same := subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(o.Reveal())) == 1
 	return same && s.env == o.env && s.file == o.file && s.text == o.text && s.Resolved() == o.Resolved()
 }
 
-// String returns the reference as written in the configuration, or a fixed placeholder.
+// String returns {env: NAME} or {file: PATH} if the secret refers to an environment variable or a file. If the configuration contains a URL
+// in place of such a reference, String returns the URL. Otherwise it returns "[redacted]" for a secret that has a value, and "{}" for an
+// empty secret.
 func (s Secret) String() string {
 	switch {
 	case s.env != "":
@@ -126,7 +129,8 @@ func (s Secret) String() string {
 // GoString implements fmt.GoStringer, for %#v.
 func (s Secret) GoString() string { return "strictyaml.Secret" + s.String() }
 
-// Format implements fmt.Formatter. It prints String for every verb; without it, %d and %x would show the fields.
+// Format implements fmt.Formatter. It prints the result of String for every verb. Without Format, verbs such as %d and %x would print the
+// fields.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'v' && f.Flag('#') {
@@ -138,7 +142,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText implements encoding.TextMarshaler, also for map keys.
+// MarshalText implements encoding.TextMarshaler. It returns the same text as String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MarshalJSON returns the reference as an object.
@@ -161,7 +165,8 @@ func (s Secret) reference() any {
 	return map[string]string{}
 }
 
-// Patterns of references. A key pasted in place of a name has lower-case letters, or no slash: it is refused without being printed.
+// Patterns of names and paths in references. A pasted key does not match, because it contains lower-case letters or no slash. It is
+// refused, and the message does not contain it.
 const (
 	envPattern  = `^[A-Z_][A-Z0-9_]*$`
 	filePattern = `/`
@@ -219,7 +224,7 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	v.Set(reflect.ValueOf(s))
 }
 
-// secretForm shows how to write a reference.
+// secretForm shows how to write a reference, for messages.
 const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // the form of a reference, not a secret
 
 // holdsPassword reports whether a URL has user information or a password parameter. Text that is not a URL is assumed to contain a

@@ -6,10 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// few is the largest number of names that a hint lists completely.
+// few is the maximum number of names for which a hint lists all names.
 const few = 8
 
-// suggest returns a hint with the name closest to written. If no name is close and there are few names, it lists all of them.
+// suggest returns a hint with the name that is most similar to written. If no name is similar and there are at most few names, the hint
+// lists all names.
 func suggest(written string, names []string) string {
 	if near := fault.Nearest(written, names); near != "" {
 		return `did you mean "` + near + `"?`

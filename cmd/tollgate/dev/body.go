@@ -33,8 +33,8 @@ type cpuType struct {
 	RAM float64 `json:"ramGbPerVcpu"`
 }
 
-// kind returns gpu, cpu, lb or lb-cpu, depending on the endpoint's hardware and whether it is load-balanced. The kind of an existing
-// endpoint cannot change. Each kind has a worker image.
+// kind returns "gpu", "cpu", "lb" or "lb-cpu", depending on the endpoint's hardware and whether it is load-balanced. Each kind has its own
+// worker image. The kind of an existing endpoint cannot be changed.
 func (e *Endpoint) kind() string {
 	gpu := len(e.Config.CPU) == 0
 	switch {
@@ -66,7 +66,7 @@ func (e *Endpoint) image(images map[string]string, python string) string {
 	return repository + ":py" + version + "-latest"
 }
 
-// digest identifies the configuration of an endpoint. The environment is not part of it.
+// digest returns a SHA-256 of the endpoint's configuration. It does not cover environment variables.
 func (e *Endpoint) digest(image string) string {
 	c := e.Config
 	c.Env, c.Template.Env = nil, nil
@@ -78,11 +78,11 @@ func (e *Endpoint) digest(image string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// defaultTimeout is the platform's own limit for a job, in milliseconds.
+// defaultTimeout is the platform's default time limit of a job, in milliseconds.
 const defaultTimeout = 300000
 
-// body returns the body of a request that creates or changes the endpoint. It contains every setting, so that a change also resets
-// settings.
+// body returns the body of a request that creates or changes the endpoint. It contains every setting, so that a change also resets settings
+// that the project no longer sets.
 func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	c := &e.Config
 	env := maps.Clone(c.Template.Env)
@@ -106,7 +106,7 @@ func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	if e.balanced() {
 		body["type"] = "LOAD_BALANCER"
 	} else if c.ScalerType == "REQUEST_COUNT" {
-		delete(workers, "idleTimeout") // the platform refuses it for these endpoints
+		delete(workers, "idleTimeout") // the platform refuses idleTimeout for these endpoints
 	}
 	if len(c.CPU) > 0 {
 		return body, c.onCPU(body, list.CPUs)
@@ -120,8 +120,8 @@ func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 // shape matches a CPU shape: flavor, number of CPUs, and GB of memory.
 var shape = regexp.MustCompile(`^([a-z0-9]+)-([0-9]{1,4})-([0-9]{1,5})$`)
 
-// onCPU adds the settings of an endpoint on CPUs. These run in one data centre, and the disk size depends on the shape. A shape with fewer
-// CPUs than the platform offers is rounded up to the smallest.
+// onCPU adds the settings of a CPU endpoint. CPU endpoints run in one data centre, and the disk size depends on the shape. A shape with
+// fewer CPUs than the smallest shape of its flavor is rounded up to that shape.
 func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	var shapes []map[string]any
 	disk := 0
@@ -166,12 +166,13 @@ func names(types []cpuType) string {
 	return strings.Join(list, ", ")
 }
 
-// folded converts a name to capitals with underscores, because the toolkit and the price list spell names differently.
+// folded converts a name to upper case with underscores, because the toolkit and the price list spell names differently.
 func folded(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
 }
 
-// onGPU returns the GPU selection. If only some types of a pool are named, the pool is selected, and its other types are excluded.
+// onGPU returns the GPU selection of the endpoint. If the configuration names only some types of a pool, onGPU selects the pool and
+// excludes its other types.
 func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 	var pools, excluded []string
 	whole, named := map[string]bool{}, map[string]bool{}

@@ -5,7 +5,8 @@ import (
 	_ "embed" // for the programs
 )
 
-// The parts of the program that reads a project, in this order. It and wireProgram are run with python3 -I.
+// sourcePart, optionsPart and readPart are, in this order, the program that reads a project. This program and wireProgram are run with
+// python3 -I.
 var (
 	//go:embed python/source.py
 	sourcePart string
@@ -20,7 +21,7 @@ var (
 // readProgram returns the program that reads a project.
 func readProgram() string { return sourcePart + optionsPart + readPart }
 
-// page is the API explorer, shown with the viewer that the gateway uses.
+// page holds the files of the API explorer. The explorer uses the same viewer as the gateway.
 //
 //go:embed assets
 var page embed.FS

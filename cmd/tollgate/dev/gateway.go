@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Gateway is a developer's connection to a gateway.
+// Gateway is a client of a gateway with a developer's key.
 type Gateway struct {
-	// URL is the address of the gateway without a trailing slash, and Key the developer's key.
+	// URL is the address of the gateway without a trailing slash. Key is the developer's key.
 	URL, Key string
 	// HTTP sends the requests.
 	HTTP *http.Client
@@ -49,7 +49,7 @@ func status(err error) int {
 	return 0
 }
 
-// maxAnswer limits a response, and maxPayload the request to a worker.
+// maxAnswer is the maximum size of a response, and maxPayload is the maximum size of a request to a worker, in bytes.
 const (
 	maxAnswer  = 32 << 20
 	maxPayload = 10 << 20
@@ -62,7 +62,7 @@ type answer struct {
 	body   []byte
 }
 
-// send sends one request and returns the response, whatever its status.
+// send sends one request and returns the response with any status.
 func (g *Gateway) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body)) //nolint:gosec // the developer chooses the gateway
 	if err != nil {
@@ -120,8 +120,8 @@ func (g *Gateway) call(ctx context.Context, method, path string, header http.Hea
 // allowed matches the permitted values in a violation.
 var allowed = regexp.MustCompile(` \(allowed: [^()]*\)`)
 
-// allowedOnce moves the permitted values of all violations to the end of the text, without duplicates. An endpoint on any GPU has a
-// violation for each pool.
+// allowedOnce moves the permitted values of all violations to the end of the text, without duplicates. Duplicates are common, because an
+// endpoint on any GPU has a violation for each pool.
 func allowedOnce(detail string) string {
 	list := allowed.FindString(detail)
 	if list == "" || strings.Count(detail, list) == 1 {
@@ -130,7 +130,7 @@ func allowedOnce(detail string) string {
 	return strings.ReplaceAll(detail, list, "") + list
 }
 
-// refusalOf parses a problem document of the REST API, or an error of the run interface.
+// refusalOf parses an error response: a problem document of the REST API, or an error of the run interface.
 func refusalOf(a *answer) *refusalError {
 	var refusal struct {
 		refusalError
@@ -144,16 +144,16 @@ func refusalOf(a *answer) *refusalError {
 	if text, ok := refusal.Error.(string); ok {
 		refusal.Detail = cmp.Or(refusal.Detail, text)
 	}
-	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // all other statuses have everything in the detail
+	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // other statuses have the whole message in the detail
 		refusal.Detail = strings.TrimSpace(refusal.Detail + " " + strings.Join(refusal.Errors, "; "))
 	}
 	return &refusal.refusalError
 }
 
-// record holds the members read from an endpoint.
+// record holds the members of an endpoint that the package reads.
 type record struct{ ID, Name string }
 
-// there reports whether an endpoint exists. An endpoint with the same ID but another name does not count.
+// there reports whether an endpoint exists with this ID and a name that begins with livePrefix and name.
 func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
 	var r record
 	err := g.call(ctx, http.MethodGet, "/v2/serverless/"+url.PathEscape(id), nil, nil, &r)
@@ -190,7 +190,7 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 	return fmt.Errorf("gateway %s does not serve %s: set %s in the configuration of the gateway", g.URL, what, setting)
 }
 
-// quote is the maximum cost of a change in USD, with the budgets after the change.
+// quote is the maximum cost of a change in USD, and the state of the budgets after the change.
 type quote struct {
 	hourly, monthly float64
 	// priced is true if every call of the change has a price. Otherwise the amounts are too low.
@@ -207,7 +207,7 @@ type budget struct {
 	Limit, After float64
 }
 
-// estimate predicts the result of a call with a dry run.
+// estimate predicts the cost and the outcome of a call by a dry run.
 func (g *Gateway) estimate(ctx context.Context, method, path string, header http.Header, body any) (quote, error) {
 	q := quote{labels: header.Get(labelsHeader)}
 	header.Set("Tollgate-Dry-Run", "true")

@@ -12,24 +12,24 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Project holds the endpoints of a directory. Files with faults contribute only to Faults.
+// Project holds the endpoints of a directory. A file with faults contributes no endpoints.
 type Project struct {
 	// Dir is the absolute path of the directory, without symbolic links.
 	Dir string
 	// Python is the version of the interpreter that read the project, or "" if no interpreter read it.
 	Python    string
 	Endpoints []*Endpoint
-	// Modules holds the local modules that functions import, by path.
+	// Modules maps the path of each local module that functions import to its source.
 	Modules map[string]string
-	// Faults prevent their files from being served. Notices concern code that looks like an endpoint but is not served, and decorators that
-	// workers ignore.
+	// Faults lists errors: a file with an error is not served. Notices lists code that looks like an endpoint but is not served, and
+	// decorators that workers ignore.
 	Faults, Notices []Fault
 	// inputs is the state of the files before they were read.
 	inputs config.Inputs
 }
 
-// Fault is an error in a file of the project. Line and Column count from 1. Line is 0 for an error of the whole file, and Column is 0 for
-// an error of a whole line.
+// Fault is an error in a file of the project. Line and Column are 1-based. A Line of 0 means the whole file, and a Column of 0 means the
+// whole line.
 type Fault struct { //nolint:errname // also used as a list entry
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -50,21 +50,21 @@ func (f Fault) Error() string {
 	}
 }
 
-// Endpoint is one endpoint of a project.
+// Endpoint is an endpoint defined in a file of a project.
 type Endpoint struct {
-	// File is the slash-separated path relative to the project. Prefix is the path prefix of its routes.
+	// File is the slash-separated path of the defining file, relative to the project. Prefix is the path prefix of the endpoint's routes.
 	File, Prefix string
 	Line         int    `json:"line"`
 	Column       int    `json:"column"`
 	Config       Config `json:"options"`
-	// Toolkit is the Python package whose workers run the functions.
+	// Toolkit is the Python package that defines the endpoint. Its worker images run the functions.
 	Toolkit string `json:"toolkit"`
-	// Client is true for images and existing endpoints, to which calls are forwarded unchanged.
+	// Client is true for endpoints with their own image and for existing endpoints. Their calls are forwarded unchanged.
 	Client    bool        `json:"client"`
 	Functions []*Function `json:"functions"`
 }
 
-// Config is the configuration of an endpoint, with the names used in a manifest.
+// Config is the configuration of an endpoint. A manifest uses the YAML names of the fields.
 type Config struct {
 	Name               string   `json:"name" yaml:"name"`
 	ID                 string   `json:"id" yaml:"id"`
@@ -76,9 +76,10 @@ type Config struct {
 	IdleTimeout        int      `json:"idle_timeout" yaml:"idle_timeout"`
 	Dependencies       []string `json:"dependencies" yaml:"dependencies"`
 	SystemDependencies []string `json:"system_dependencies" yaml:"system_dependencies"`
-	// Env is not part of the digest: a change of it alone does not change the configuration.
+	// Env holds environment variables. A change of Env alone does not update an existing endpoint.
 	Env map[string]string `json:"env" yaml:"env"`
-	// ExecutionTimeout is in milliseconds. 0 means the platform's default.
+	// ExecutionTimeout is in milliseconds. 0 means 60000 for calls through this server, and the platform's default of 300000 for all other
+	// calls.
 	ExecutionTimeout int      `json:"execution_timeout_ms" yaml:"execution_timeout_ms"`
 	ScalerType       string   `json:"scaler_type" yaml:"scaler_type"`
 	ScalerValue      int      `json:"scaler_value" yaml:"scaler_value"`
@@ -97,12 +98,12 @@ type Template struct {
 	Env  map[string]string `json:"env" yaml:"env"`
 }
 
-// defaults returns the configuration with all defaults.
+// defaults returns a configuration in which every field has its default value.
 func defaults() Config {
 	return Config{GPUCount: 1, Workers: []int{0, 1}, IdleTimeout: 60, ScalerValue: 4, Accelerate: true, FlashBoot: true}
 }
 
-// Function is a Python function of an endpoint, or a job or route of an image.
+// Function is something that a route can call: a Python function, or a job or an HTTP route of an image.
 type Function struct {
 	Name     string            `json:"name"`
 	Class    string            `json:"class"`
@@ -117,7 +118,7 @@ type Function struct {
 	Path     string            `json:"path"`
 }
 
-// Param is a parameter of a function. Positional parameters cannot be passed by name.
+// Param is a parameter of a function. A Positional parameter cannot be passed by name.
 type Param struct {
 	Name       string          `json:"name"`
 	Schema     json.RawMessage `json:"schema"`
@@ -126,14 +127,14 @@ type Param struct {
 	Default    json.RawMessage `json:"default,omitempty"`
 }
 
-// UnmarshalJSON decodes an endpoint on top of the defaults.
+// UnmarshalJSON decodes an endpoint. Missing options get their default values.
 func (e *Endpoint) UnmarshalJSON(raw []byte) error {
 	type plain Endpoint
 	e.Config = defaults()
 	return json.Unmarshal(raw, (*plain)(e))
 }
 
-// balanced reports whether the endpoint has routes. Other endpoints take jobs.
+// balanced reports whether the endpoint is load-balanced and serves HTTP routes. All other endpoints run jobs.
 func (e *Endpoint) balanced() bool { return e.Functions[0].Method != "" }
 
 // name returns the local name of the endpoint. At the platform, the name begins with livePrefix.
@@ -148,7 +149,7 @@ var endpointName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // parameter matches a path parameter.
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// finish reports names and routes used by two endpoints, and removes the endpoints of files with faults.
+// finish adds a fault for each name or route that two endpoints use, and removes the endpoints of files with faults.
 func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
@@ -173,19 +174,19 @@ func (p *Project) finish() {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 }
 
-// fault returns an error of the endpoint at its position in the file.
+// fault returns a Fault with the position of the endpoint.
 func (e *Endpoint) fault(format string, args ...any) Fault {
 	return Fault{e.File, e.Line, e.Column, fmt.Sprintf(format, args...)}
 }
 
-// Route is a path that calls a function.
+// Route maps a method and a path to a function of an endpoint.
 type Route struct {
 	Method, Path string
 	Endpoint     *Endpoint
 	Function     *Function
 }
 
-// Routes returns the routes of all endpoints in order.
+// Routes returns the routes of all endpoints, in the order of Endpoints.
 func (p *Project) Routes() []Route {
 	var all []Route
 	for _, e := range p.Endpoints {

@@ -33,11 +33,11 @@ const (
 	wirePatience = 20 * time.Second
 )
 
-// Python runs the embedded programs. The zero Python has no interpreter.
+// Python runs the embedded Python programs. The zero Python has no interpreter and cannot run programs.
 type Python struct{ path string }
 
-// FindPython finds python3 in PATH. If python3 is a script, FindPython returns the interpreter that the script starts. It returns the zero
-// Python if there is none.
+// FindPython finds python3 in PATH. If python3 is a script, FindPython returns the interpreter that the script starts. Without python3,
+// FindPython returns the zero Python.
 func FindPython(ctx context.Context) Python {
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -51,7 +51,7 @@ func FindPython(ctx context.Context) Python {
 	return p
 }
 
-// Path returns the path of the interpreter, or "".
+// Path returns the path of the interpreter, or "" for the zero Python.
 func (p Python) Path() string { return p.path }
 
 // run runs a program with a minimal environment and with limits on time and output.
@@ -84,7 +84,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Read reads a project. Faults in the project are not errors but entries of Faults.
+// Read reads the project in dir. It reports faults in files of the project in [Project.Faults], and returns an error only if the project as
+// a whole cannot be read.
 func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -140,7 +141,8 @@ func (p Python) source(ctx context.Context, project *Project) error {
 // manifestName is the name of the file that describes endpoints without Python.
 const manifestName = "tollgate-dev.yaml"
 
-// described is an endpoint of the manifest: an image or an existing endpoint, with routes if it is load-balanced.
+// described is an endpoint in the manifest. It has either an image or the ID of an existing endpoint, and has routes if it is
+// load-balanced.
 type described struct {
 	Config `yaml:",inline"`
 	Routes []string `yaml:"routes"`

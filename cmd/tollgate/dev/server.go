@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Server serves a project, which may be replaced while it serves.
+// Server is an HTTP handler with a route for each function of a project. The project can be replaced at any time; see [Server.Serve].
 type Server struct {
 	session *Session
 	hosts   []string
@@ -27,14 +27,14 @@ type Server struct {
 	now     atomic.Pointer[site]
 }
 
-// site is a project being served. It is immutable.
+// site is a project with its routes. It is immutable.
 type site struct {
 	project *Project
 	routes  []Route
 	openapi []byte
 }
 
-// NewServer returns a server that accepts only requests for the given hosts, each with its port.
+// NewServer returns a server for p that accepts only requests for the given hosts. Each host includes the port.
 func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 	files, err := explorer()
 	if err != nil {
@@ -45,13 +45,13 @@ func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 	return server, nil
 }
 
-// Serve replaces the project. Calls in progress continue with the previous project.
+// Serve replaces the served project. Calls in progress continue with the previous project.
 func (s *Server) Serve(p *Project) {
 	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
 }
 
-// Hosts returns the host names that a browser can use to reach a listener. For a listener on all addresses, these are all addresses of this
-// machine.
+// Hosts returns the values of the Host header, with port, that a browser can use to reach a listener. For a listener on the unspecified
+// address, they include all addresses of this machine.
 func Hosts(host string, addr net.Addr) ([]string, error) {
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -78,8 +78,8 @@ func Hosts(host string, addr net.Addr) ([]string, error) {
 	return hosts, nil
 }
 
-// ServeHTTP implements http.Handler. The server requires no credentials, so it refuses requests for other host names of this machine and
-// from other web pages, including reads, because a route may create resources.
+// ServeHTTP implements http.Handler. Because the server requires no credentials, ServeHTTP accepts only the hosts given to [NewServer], and
+// refuses calls from web pages of other origins. It also refuses their GET requests, because a GET route may create resources.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
 		fail(w, http.StatusMisdirectedRequest, "unknown host: the server only accepts "+strings.Join(s.hosts, ", "))
@@ -110,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.call(w, r, site, route, args, body)
 }
 
-// own serves the server's own pages. It reports whether the request was for one.
+// own serves the server's own pages, such as the API explorer. It returns false if the request is for another path.
 func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 	file, ok := s.files[r.URL.Path]
 	switch {
@@ -176,7 +176,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, site *site, route 
 	write(w, http.StatusOK, value)
 }
 
-// job runs a job. Its input is in the member input, which is optional for a function without parameters.
+// job runs a job. The body is a JSON object with the input in the member "input", which is optional if the function has no parameters.
 func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte) (any, error) {
 	f := route.Function
 	var wrapper map[string]json.RawMessage
@@ -202,7 +202,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 	return map[string]any{"id": id, "status": "COMPLETED", "output": output}, nil
 }
 
-// forward passes a request to an image and returns its response.
+// forward passes a request to the endpoint of an image and writes the response.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, route *Route, body []byte) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), route.Endpoint.Prefix)
 	if r.URL.RawQuery != "" {
@@ -220,7 +220,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, rou
 		return
 	}
 	w.Header().Set("Content-Type", a.header.Get("Content-Type"))
-	w.Header().Set("Content-Security-Policy", "sandbox") // a page of the image must not act as a page of this server
+	w.Header().Set("Content-Security-Policy", "sandbox") // a page from the image must not run scripts with this server's origin
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
 }
@@ -267,8 +267,8 @@ func write(w http.ResponseWriter, code int, value any) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// match finds the route of a request and its path parameters. Routes without parameters take precedence. If no route matches, it returns
-// the methods permitted for the path.
+// match finds the route of a request and the values of its path parameters. Routes without parameters take precedence. If no route matches,
+// match returns the methods permitted for the path.
 func (s *site) match(method, path string) (found *Route, args map[string]string, allowed []string) {
 	best := -1
 	for i := range s.routes {

@@ -13,7 +13,7 @@ import (
 // labelsHeader is the request header with the labels of an endpoint.
 const labelsHeader = "X-Tollgate-Labels"
 
-// header returns the header for a call that creates or changes an endpoint, with the session's label if there is one.
+// header returns the header of a request that creates or changes an endpoint. It contains the session's label, if any.
 func (s *Session) header() http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *Session) header() http.Header {
 	return h
 }
 
-// dropLabel omits the label from later calls of the session and prints one warning.
+// dropLabel omits the label from all later requests of the session, and prints a warning once.
 func (s *Session) dropLabel() {
 	s.mu.Lock()
 	dropped := s.set.User != ""
@@ -35,8 +35,8 @@ func (s *Session) dropLabel() {
 	}
 }
 
-// quote requests the price of a change and prints it before the change is made. It refuses a change that exceeds the limit of the session.
-// If the gateway refuses the label dev, quote retries without the label.
+// quote requests the price of a change and prints the price before the change is made. It returns an error if the change would exceed the
+// cost limit of the session. If the gateway refuses the label dev, quote retries without the label.
 func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
 	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
 	if q.labels != "" && strings.Contains(fmt.Sprint(q.refusal.Detail, err), labelsHeader) {
@@ -61,7 +61,8 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 	return q, s.room(e, q)
 }
 
-// room refuses a change that exceeds the limit of the session. With a limit, it also refuses a change without a price.
+// room returns an error if a change would exceed the cost limit of the session, or if there is a limit and the price of the change is
+// unknown.
 func (s *Session) room(e *Endpoint, q quote) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +88,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	return nil
 }
 
-// overError returns the refusal after the limit of the session was reached.
+// overError returns the error for calls after the cost limit of the session was reached.
 func (s *Session) overError() error {
 	return &refusalError{
 		Status: http.StatusPaymentRequired,
@@ -125,8 +126,8 @@ func (s *Session) giveUp(name string) {
 	}
 }
 
-// spent returns the maximum cost of the session so far, and its maximum cost per hour. It assumes that all workers an endpoint may have run
-// all the time.
+// spent returns the maximum cost of the session so far, and its maximum cost per hour. Both assume that every endpoint always runs its
+// maximum number of workers.
 func (s *Session) spent() (usd, rate float64) {
 	usd = s.ended
 	for _, r := range s.rented {
@@ -136,10 +137,11 @@ func (s *Session) spent() (usd, rate float64) {
 	return usd, rate
 }
 
-// removePatience limits a removal, and is the pause before a retry.
+// removePatience is the time limit for removing an endpoint, and the pause before a retry.
 const removePatience = 20 * time.Second
 
-// Guard deletes the session's endpoints when their cost may have reached the limit. It returns when ctx ends.
+// Guard limits the cost of the session. It computes the maximum that the session's endpoints can have cost so far, and deletes the
+// endpoints when this amount reaches [Settings.MaxUSD]. Guard runs until ctx ends, and then returns nil.
 func (s *Session) Guard(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -168,7 +170,7 @@ func (s *Session) Guard(ctx context.Context) error {
 	}
 }
 
-// RemoveAll deletes the session's endpoints. It reports whether all were deleted.
+// RemoveAll deletes all endpoints of the session. It returns false if at least one of them could not be deleted.
 func (s *Session) RemoveAll(ctx context.Context) bool {
 	s.mu.Lock()
 	names := slices.Sorted(maps.Keys(s.rented))
@@ -188,7 +190,7 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 	return all
 }
 
-// ListRemaining prints the endpoints that remain after the session, with their costs.
+// ListRemaining prints the session's endpoints that still exist, with their maximum costs. It prints nothing for an emulator.
 func (s *Session) ListRemaining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

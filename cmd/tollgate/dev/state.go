@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// State stores the endpoints of a project in .tollgate/dev.json. Each access reads the file, and each change replaces it under a lock, so
-// several processes can share it. State does not follow symbolic links out of the project.
+// State stores the endpoints of a project in .tollgate/dev.json. Several processes can share the file: each access reads the file, and each
+// change replaces the file under a lock. State does not follow symbolic links out of the project.
 type State struct {
 	root    *os.Root
 	project string
@@ -24,21 +24,21 @@ type State struct {
 
 // Entry is an endpoint that was created or is being created.
 type Entry struct {
-	// ID is the platform's ID, or "" until the response of the create is known.
+	// ID is the platform's ID, or "" until the gateway has confirmed that the endpoint was created.
 	ID string `json:"id,omitempty"`
-	// Key, Labels and Body make up the create request. Sending the request again does not create a
-	// second endpoint.
+	// Key (the idempotency key), Labels and Body are the parts of the request that creates the endpoint. Sending the request again does not
+	// create a second endpoint.
 	Key    string          `json:"key"`
 	Labels string          `json:"labels,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
-	// Generation is part of the idempotency key. It increases when an endpoint with the same name is to be created again.
+	// Generation is part of the idempotency key. It increases before an endpoint with the same name is created again.
 	Generation int `json:"generation"`
 	// Digest and Kind describe the configuration of the endpoint.
 	Digest string `json:"digest"`
 	Kind   string `json:"kind"`
 	// Hourly is the maximum cost per hour in USD.
 	Hourly float64 `json:"hourly"`
-	// Emulated is true for an endpoint that disappears with its gateway.
+	// Emulated is true for an endpoint of an emulator, which is lost when the emulator ends.
 	Emulated bool      `json:"emulated,omitempty"`
 	Made     time.Time `json:"made"`
 }
@@ -74,8 +74,8 @@ const (
 	serveFile = stateDir + "/serve.lock"
 )
 
-// OpenState opens the state of a project. owner identifies the user and machine. OpenState refuses the state of another owner, which a
-// checkout may contain.
+// OpenState opens the state of the project in dir. owner identifies the user and machine. [State.Read] returns an error if the state
+// belongs to another owner or directory, for example because the state file was copied with the project.
 func OpenState(dir, owner string) (*State, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -93,10 +93,10 @@ func OpenState(dir, owner string) (*State, error) {
 	return s, nil
 }
 
-// Close releases the directory.
+// Close closes the project directory.
 func (s *State) Close() error { return s.root.Close() }
 
-// ErrServed is returned if another process serves the directory.
+// ErrServed is returned by [State.Serve] if another process serves the directory.
 var ErrServed = errors.New("another 'tollgate dev' serves this directory; stop it first")
 
 // Serve locks the directory for one server until release is called.
@@ -119,7 +119,7 @@ func (s *State) lock(name string, how int) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// Read returns the entries.
+// Read returns all entries. It returns an error if the file is invalid or belongs to another owner.
 func (s *State) Read() (entries, error) {
 	data, err := s.root.ReadFile(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,8 @@ func (s *State) Read() (entries, error) {
 	return kept.Gateways, nil
 }
 
-// Change modifies the entries. The file is replaced atomically and is on disk when Change returns.
+// Change reads the state file, passes its entries to the function change, which may modify them, and writes the entries back. Change
+// replaces the file atomically, and syncs the new file before it returns.
 func (s *State) Change(change func(entries)) (err error) {
 	release, err := s.lock(lockFile, syscall.LOCK_EX)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *State) put(gateway, name string, e *Entry) error {
 	return s.Change(func(all entries) { all.in(gateway)[name] = e })
 }
 
-// end removes an endpoint but keeps its generation, which the next endpoint of the name continues.
+// end removes an endpoint but keeps its generation for the next endpoint with the same name.
 func (s *State) end(gateway, name string) error {
 	return s.Change(func(all entries) {
 		if e := all.in(gateway)[name]; e != nil {
@@ -197,8 +198,8 @@ func (s *State) end(gateway, name string) error {
 	})
 }
 
-// Drop removes the endpoints of an emulator, which have disappeared with it. It keeps endpoints of a real gateway at the same address and
-// returns an error, because the emulator would replace them.
+// Drop removes the entries of emulated endpoints at the gateway with the given URL, because the emulator lost these endpoints when it
+// ended. It keeps the entries of real endpoints at this URL and returns an error if there are any.
 func (s *State) Drop(gateway string) error {
 	var kept error
 	err := s.Change(func(all entries) {
