@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// stages maps the names of stages, prefixed with their part ("call/evaluate policies"), to filters.
+// stages maps stage names to filters. A name includes the part of the chain, for example "call/evaluate policies".
 type stages map[string]filter.Filter
 
-// arrange fills the chain with the stages of all features. It returns an error unless every name in the order is supplied by exactly one
-// feature and every supplied stage is in the order.
+// arrange fills the chain with the stages of all features, in the order given by chainOrder. It returns an error if a stage in chainOrder
+// is not supplied by exactly one feature, or if a feature supplies a stage that chainOrder does not contain.
 func arrange(features []feature, c *compiled) error {
 	all, faults := make(stages), []error(nil)
 	for i := range features {

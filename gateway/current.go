@@ -35,8 +35,8 @@ func (s *state) close() {
 	s.runs.Close()
 }
 
-// current holds the state in force, which is replaced on a reload and when keys change. Each method loads the state separately. A caller
-// that needs several values of one configuration must load the state once.
+// current holds the state in force. The state is replaced when the configuration is reloaded and when keys change. Each method loads the
+// state separately, so a caller that needs several values of the same configuration must load the state once.
 type current struct {
 	atomic.Pointer[state]
 	view    *view.Current          // of the same state, for parts that do not know state
@@ -48,7 +48,7 @@ type current struct {
 	closed   bool
 }
 
-// engine returns nil before the first state.
+// engine returns the policy engine in force, or nil before the first state.
 func (c *current) engine() *policies.Engine {
 	if now := c.Load(); now != nil {
 		return now.engine
@@ -68,7 +68,7 @@ func (c *current) pipeline() *filter.Pipeline { return c.Load().pipeline }
 
 func (c *current) chain() *filter.Chain { return c.pipeline().Chain }
 
-// signers returns the CAs of callers' certificates.
+// signers returns the certificate authorities whose certificates identify callers.
 func (c *current) signers() *x509.CertPool { return c.pipeline().Callers.Directory.Signers() }
 
 // revocations returns the expiry times of the certificate revocation lists.
@@ -76,7 +76,7 @@ func (c *current) revocations() map[string]time.Time {
 	return c.pipeline().Callers.Directory.Revocations()
 }
 
-// allows reports whether an open event stream may continue, and for how long; 0 means no limit.
+// allows reports whether an open event stream may continue at a time. left is the time until it must end; 0 means no limit.
 func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok bool) {
 	now := c.Load()
 	revision, ok := now.engine.Revision(s.Caller.Org)
@@ -90,7 +90,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 	return left, ok
 }
 
-// compiled returns what a dry run uses of the state in force.
+// compiled returns the parts of the state in force that dry runs use.
 func (c *current) compiled() operator.Compiled {
 	now := c.Load()
 	return operator.Compiled{Config: now.Config, Pipeline: now.pipeline, Reader: now.reader, Engine: now.engine}

@@ -1,8 +1,8 @@
-// Package gateway assembles tollgate: it compiles a configuration into a chain, manages the listeners and their life cycle, and replaces
-// the configuration while requests are running.
+// Package gateway assembles tollgate. It compiles a configuration into a chain of filters, opens and closes the listeners, and replaces the
+// configuration while requests are running.
 //
-// A compiled configuration is one immutable value in an atomic pointer. A request loads it once, so it never sees parts of two
-// configurations. A configuration that fails to compile never replaces one that compiled.
+// A compiled configuration is an immutable value in an atomic pointer. Each request loads this value once, so that it never uses parts of
+// two configurations. If a configuration fails to compile, the previous configuration stays in force.
 //
-// The order of the chain is in chainOrder. features.go lists the features that supply its stages, routes and tasks.
+// chainOrder returns the order of the stages in the chain. features.go lists the features that supply stages, routes and tasks.
 package gateway

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Handler returns the HTTP door, including the team console.
+// Handler returns the HTTP handler for callers, which also serves the team console.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.view.Config()
 	door := &reverseproxy.Handler{

@@ -21,43 +21,44 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Deps are the runtime dependencies of a Gateway. All are required except API, the listeners, and fields whose comment describes a zero
-// value.
+// Deps holds the dependencies of a Gateway. A field is optional if its comment describes the zero value; all other fields are required.
 type Deps struct {
-	// Redis is the shared store. It must not retry by itself; redisstore.Open returns a suitable client.
+	// Redis is the client of the shared store. The client must not retry failed commands; redisstore.Open returns a suitable client.
 	Redis  redisstore.Client
 	Logger *slog.Logger
-	// LogLevel is set to the log level of each configuration put in force; nil is ignored.
+	// LogLevel, if not nil, is set to the log level of each configuration that comes into force.
 	LogLevel  *slog.LevelVar
 	Providers *telemetry.Providers
 	Now       func() time.Time
-	// Sleep waits between two calls of a translator; nil uses a timer. See translate.Deps.
+	// Sleep waits between two calls of a translator, see translate.Deps. If nil, a timer is used.
 	Sleep   func(ctx context.Context, d time.Duration) error
 	Version string
-	// Instance is the name of the gateway among those that share the store, unless the configuration has one. The default is a random name.
+	// Instance is the unique name of this gateway among the gateways that share the store. A name in the configuration takes precedence. If
+	// both are empty, the name is random.
 	Instance string
-	// State is the directory for storing owners of resources across restarts. Gateways may share it. "" stores nothing.
+	// State is the directory that stores the owners of resources across restarts. Gateways may share it. If empty, owners are not stored
+	// there.
 	State string
-	// Stdout is the destination of a decision log on standard output; nil discards it.
+	// Stdout is the destination of a decision log on standard output. If nil, such a log is discarded.
 	Stdout io.Writer
-	// Decisions receives each decision in addition to the configured log; it may be nil.
+	// Decisions, if not nil, receives each decision in addition to the configured logs.
 	Decisions filter.Decisions
-	// Isolate runs untrusted Rego in child processes; nil runs it in this process, for tests.
+	// Isolate runs untrusted Rego in child processes. If nil, Rego runs in this process, which is only suitable for tests.
 	Isolate *policies.Isolator
-	// API is the v2 API description; nil uses the embedded one.
+	// API is the description of the v2 API. If nil, the embedded description is used.
 	API *schema.API
-	// File reads the configuration file again, without secrets; nil for a gateway without a file.
+	// File reads the current content of the configuration file, without secrets. It is nil if the gateway has no configuration file.
 	File func() (*settings.Config, error)
-	// Reread reloads the configuration file. It returns when a valid configuration is in force or ctx ends. It is nil for a gateway without
-	// a file.
+	// Reread reloads the configuration file. It returns when the reload is complete or ctx ends. It is nil if the gateway has no configuration
+	// file.
 	Reread func(ctx context.Context)
-	// Data, Admin and Envoy replace the configured listen addresses if they are not nil.
+	// Data, Admin and Envoy, if not nil, are the listeners to use in place of the configured addresses.
 	Data, Admin, Envoy net.Listener
-	// Serving is called once all listeners are open; nil is ignored.
+	// Serving, if not nil, is called once, when all listeners are open.
 	Serving func()
 }
 
-// Gateway is a running tollgate. Use New.
+// Gateway is an instance of tollgate. Use [New] to create a Gateway, and [Gateway.Run] to serve requests.
 type Gateway struct {
 	*kit
 	features   []feature
@@ -72,10 +73,10 @@ type Gateway struct {
 	closeFiles func() // closes the features' files
 }
 
-// Questions returns the service for dry runs and audits.
+// Questions returns the service that explains hypothetical calls (dry runs) and audits resources.
 func (g *Gateway) Questions() *operator.Explainer { return g.questions }
 
-// Close releases the resources of a Gateway that is not running.
+// Close releases the resources of a Gateway. Call it only if the Gateway is not running.
 func (g *Gateway) Close() {
 	g.current.changing.Lock()
 	defer g.current.changing.Unlock()

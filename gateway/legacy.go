@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// legacyFeature returns the legacy APIs, v1 and GraphQL. The gateway builds and runs without this file, gateway/legacy and translate, if the
-// lines that name them in features.go are deleted too; .ci/without-legacy does that.
+// legacyFeature returns the feature that serves the legacy APIs, v1 and GraphQL. The gateway can be built without them: delete this file,
+// gateway/legacy and translate, and the lines in features.go that use them. The script .ci/without-legacy does so.
 func (p *parts) legacyFeature() feature {
 	return feature{
 		name: "legacy", rows: p.legacy.Endpoints, routes: legacy.Routes, compile: p.compileLegacy,
@@ -15,7 +15,7 @@ func (p *parts) legacyFeature() feature {
 	}
 }
 
-// makeLegacy creates the translators of v1 and GraphQL and the record of their callers.
+// makeLegacy creates the translators of v1 and GraphQL, and the records of which callers use these APIs.
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// listener is an operators' listener and its sources.
+// listener is an admin listener and its sources.
 type listener struct {
 	*admin.Guard
 	admin.Deps

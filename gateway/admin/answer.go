@@ -67,8 +67,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// WriteText writes a response with the given media type, or a problem if text fails before its first byte. If it fails later,
-// WriteText aborts the connection so that the response is not mistaken for a complete one.
+// WriteText calls text to write a response with the given media type. If text returns an error before it has written anything, WriteText
+// writes a problem instead. If text fails later, WriteText aborts the connection, so that the response is not mistaken for a complete one.
 func WriteText(w http.ResponseWriter, media string, text adminapi.Writer) {
 	w.Header().Set("Content-Type", media)
 	b := &begun{ResponseWriter: w}

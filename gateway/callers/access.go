@@ -39,8 +39,9 @@ type AccessDeps struct {
 	*view.Current
 }
 
-// Access responds to callers that ask which operations they may call, and which budgets and limits apply to them. It evaluates the policies
-// for each operation and each price, and caches the result briefly, so that repeated requests are cheap.
+// Access responds to callers that ask for their own permissions: the operations that they can call, and their budgets and rate limits. To
+// determine the permissions, Access evaluates the policies for each operation and for each entry of the price list. It caches the
+// evaluation for ten seconds.
 type Access struct {
 	AccessDeps
 
@@ -71,7 +72,7 @@ func NewAccess(d AccessDeps) *Access {
 // not.
 const accessRoute = "docs.access"
 
-// Routes returns the route with which callers ask for the operations, budgets and limits that apply to them.
+// Routes returns the route on which callers query the operations, budgets and limits that apply to them.
 func (g *Access) Routes() []filter.Served {
 	return []filter.Served{filter.Serve(accessRoute, http.MethodGet, reference.AccessPath, g.answer)}
 }
@@ -202,8 +203,8 @@ func hiddenInput() []string {
 	}
 }
 
-// evaluateOperation evaluates the policies for an operation with all properties of the call unknown. A call that is
-// denied even so is always denied.
+// evaluateOperation evaluates the policies for an operation with all properties of the call unknown. A call that is denied with these
+// inputs is denied in every case.
 func evaluateOperation(
 	ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time,
 ) (reference.Operation, error) {
@@ -219,8 +220,8 @@ func evaluateOperation(
 	return out, err
 }
 
-// Refused returns the reasons why the policies refuse every call of an operation by a caller. It is empty if a call may
-// be allowed.
+// Refused returns the reasons why the policies refuse every call of an operation by a caller. It is empty if the policies may allow some
+// calls.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
 	result, err := evaluateOperation(ctx, g.Engine.Load(), op,

@@ -16,7 +16,7 @@ type runtimeKey struct {
 	// Revision is the number of changes of the key.
 	Revision int64 `yaml:"revision"`
 	// Created and Revoked are the times of creation and revocation; Revoked is zero for a key that is not revoked. By and
-	// RevokedBy hold the name of an admin, "admin", or the id of a lead's key.
+	// RevokedBy hold the name of an admin as in the audit log, or the id of a lead's key.
 	Created   time.Time `yaml:"created"`
 	By        string    `yaml:"by"`
 	Revoked   time.Time `yaml:"revoked"`

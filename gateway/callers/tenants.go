@@ -21,8 +21,7 @@ import (
 // maxClasses is the maximum number of classes that may contain one operation.
 const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
-// compileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths below the
-// organisation.
+// compileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths relative to the organisation.
 func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(),
@@ -149,11 +148,11 @@ func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budge
 	}
 }
 
-// HasLedger reports whether an organisation has a ledger: whether LedgerPlan does not return nil.
+// HasLedger reports whether an organisation has a ledger. If it does, LedgerPlan returns a plan.
 func HasLedger(o *settings.Org) bool { return needsLedger(o) || spendingPlan(o).Limited() }
 
-// changesBodies reports whether the policies of an organisation may modify bodies: library policies that do, and any
-// policy of its own.
+// changesBodies reports whether the policies of an organisation may modify bodies: some library policies do, and the policies of the
+// organisation's own Rego can.
 func changesBodies(o *settings.Org) bool {
 	return !o.Policies.Directory.IsZero() || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {

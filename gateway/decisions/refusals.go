@@ -25,8 +25,8 @@ const dayRetention = 49 * time.Hour
 // refusedOn returns the key for the refusals of an organisation on a date in the organisation's time zone.
 func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
-// SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace the refusals that the
-// process stored earlier, so a write can be repeated.
+// SetRefusals stores the refusals that a process has counted so far on a day, by reason. It replaces the counts that the process stored
+// earlier for the day, so a write can be repeated.
 func (s *CountStore) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
 	fields := make(map[string]any, len(counts))
 	for reason, n := range counts {
@@ -39,7 +39,7 @@ func (s *CountStore) SetRefusals(ctx context.Context, org, day, process string, 
 	return s.days.Set(ctx, refusedOn(org, day), fields)
 }
 
-// Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
+// Refusals returns the refusals of an organisation on a day by reason, summed over all processes except the given one.
 func (s *CountStore) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
 	found, err := s.days.Get(ctx, refusedOn(org, day))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package envoy configures Envoy proxies in front of the gateways. Their configuration is derived from the gateway's own configuration, and
-// served to connected Envoys by node group through the discovery service (xDS). A registry in Redis lists the gateways that are ready for
+// Package envoy configures Envoy proxies in front of the gateways. It derives the configuration of each node group from the gateway's own
+// configuration, and serves it to connected Envoys through the discovery service (xDS). A registry in Redis lists the gateways that accept
 // requests.
 package envoy

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Files are PEM files on Envoy's machine: its certificate chain, its private key, and the certificates of the gateways' certificate
-// authority.
+// Files holds the paths of PEM files on Envoy's machine: Envoy's certificate chain, its private key, and the certificates of the gateways'
+// certificate authority.
 type Files struct{ Certificate, Key, CA string }
 
 // secrets returns the files as Envoy secrets.
@@ -25,8 +25,9 @@ func (f Files) secrets() []*tlsv3.Secret {
 	}
 }
 
-// Secrets returns the content of the files in the directory that [Peer.Secrets] names, as JSON by file name. Envoy reads one secret per
-// file. It reloads the certificate files when a file is moved into their directories, as tools that rotate certificates do.
+// Secrets returns the contents of the JSON files that the directory [Peer.Secrets] must contain, by file name. Each file defines one Envoy
+// secret, which refers to PEM files by the paths in f. Envoy reloads the PEM files when a file is moved into one of their directories, as
+// tools that rotate certificates do.
 func (f Files) Secrets() (map[string]string, error) {
 	texts := make(map[string]string)
 	for _, s := range f.secrets() {

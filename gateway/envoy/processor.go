@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// processorService returns the ext_proc service. If a gateway has not answered on a stream, Envoy may retry with another gateway as retryOn
-// permits; until then, Envoy has only sent the request headers.
+// processorService returns the ext_proc service. Under the conditions in retryOn, Envoy retries a stream with another gateway if it has not
+// received a message from the first gateway. Envoy has sent only the request headers until then.
 func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	return &corev3.GrpcService{
 		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
@@ -28,14 +28,15 @@ func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	}
 }
 
-// safeMethodOverride returns the filter override for routes with safe methods, for which Envoy may ask a second gateway.
+// safeMethodOverride returns the filter configuration for routes with safe methods. On these routes, Envoy may send a request to a second
+// gateway.
 func safeMethodOverride(b *builder) map[string]*anypb.Any {
 	return map[string]*anypb.Any{extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{
 		Overrides: &extprocv3.ExtProcOverrides{GrpcService: processorService(b, unanswered)},
 	}})}
 }
 
-// processor returns the ext_proc filter. Requests without a verdict are refused.
+// processor returns the configuration of the ext_proc filter. Envoy refuses a request if no gateway returns a verdict.
 func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
 	return &extprocv3.ExternalProcessor{
 		GrpcService:   processorService(b, unsent),

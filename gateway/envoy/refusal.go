@@ -12,24 +12,24 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Refusal is a configuration that an Envoy rejected. It ends when all connected Envoys of the group have accepted the current
-// configuration.
+// Refusal describes a configuration that an Envoy of a group refused. It is removed when all connected Envoys of the group have accepted
+// the current configuration.
 type Refusal struct {
-	// Since is the time of the first rejection after the last accepted configuration.
+	// Since is the time when an Envoy first refused a configuration after the last accepted one.
 	Since time.Time `json:"since"`
 	Node  string    `json:"node"`
-	// Type, Version and Reason describe the latest rejection. Reason is Envoy's error text.
+	// Type and Version identify the resources that were refused last. Reason is the error message of the Envoy.
 	Type    string `json:"type"`
 	Version string `json:"version"`
 	Reason  string `json:"reason"`
-	// Withdrawn is true if the group was switched back to its previous configuration. Otherwise there is no previous configuration, or
-	// the rejected configuration is still being tried.
+	// Withdrawn is true if the group's previous configuration was restored. It is false if there is no previous configuration, or if a new
+	// configuration is being tried.
 	Withdrawn bool `json:"withdrawn"`
 
 	typeURL string
 }
 
-// maxSaid limits the stored error text of an Envoy, in bytes. The text is logged, stored in Redis, and sent to other gateways.
+// maxSaid is the maximum length, in bytes, of an Envoy's error message that is logged, stored in Redis and sent to other gateways.
 const maxSaid = 1000
 
 // clipReason shortens an error text to the stored length.
@@ -58,7 +58,7 @@ func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	}
 }
 
-// review ends the refusals of groups in which all Envoys have accepted the configuration. The caller must hold mu.
+// review removes the refusals of groups where all Envoys have accepted the current configuration. The caller must hold mu.
 func (s *Server) review() {
 	for id, p := range s.groups {
 		if p.refused != nil && !p.refused.Withdrawn && s.taken(id, p.refused.typeURL) {
@@ -68,7 +68,8 @@ func (s *Server) review() {
 	}
 }
 
-// taken reports whether the group has at least one Envoy, and all its Envoys have the served version of a type. The caller must hold mu.
+// taken reports whether the group has at least one Envoy and all of its Envoys have the served version of a resource type. The caller must
+// hold mu.
 func (s *Server) taken(group, typeURL string) bool {
 	served, found := s.version(group, typeURL), false
 	for _, n := range s.nodes {
@@ -84,8 +85,8 @@ func (s *Server) taken(group, typeURL string) bool {
 	return found && served != ""
 }
 
-// accepted returns the version of a type at a node: the version last accepted, or the version of the resources that the node received from
-// another gateway. The caller must hold mu.
+// accepted returns the version of a resource type that a node uses. It is the version that the node accepted last or, if the node brought
+// the same resources from another gateway, the served version. The caller must hold mu.
 func (s *Server) accepted(n *node, t *acceptance, typeURL string) string {
 	if t.accepted != "" || len(t.brought) == 0 {
 		return t.accepted
@@ -97,15 +98,15 @@ func (s *Server) accepted(n *node, t *acceptance, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Report is the state of the Envoys connected to one gateway.
+// Report describes the Envoys connected to one gateway. Gateways exchange reports through the registry.
 type Report struct {
-	// Nodes counts the Envoys by group.
+	// Nodes is the number of Envoys in each group.
 	Nodes map[string]int64 `json:"nodes"`
-	// Refused holds the current refusals by group.
+	// Refused holds the current refusal of each group that has one.
 	Refused map[string]Refusal `json:"refused,omitempty"`
 }
 
-// Report returns the report of this gateway.
+// Report returns the report about the Envoys connected to this gateway.
 func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,17 +132,17 @@ func (s *Server) SetReports(others []Report) {
 	s.others = others
 }
 
-// GroupStatus is the state of a group of Envoys.
+// GroupStatus describes a group of Envoys across all gateways that share a Redis.
 type GroupStatus struct {
 	Group string `json:"group"`
-	// Nodes counts the Envoys of the group at all gateways that share a Redis, and Here those connected to this gateway.
+	// Nodes is the number of Envoys of the group that are connected to any of the gateways. Here is the number connected to this gateway.
 	Nodes int64 `json:"nodes"`
 	Here  int64 `json:"here"`
-	// Refused is the oldest current refusal at any gateway, or nil.
+	// Refused is the oldest current refusal at any of the gateways, or nil.
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
-// Groups returns the configured groups, sorted.
+// Groups returns the status of each configured group, sorted by ID.
 func (s *Server) Groups() []GroupStatus {
 	own := s.Report()
 	s.mu.Lock()

@@ -14,21 +14,23 @@ import (
 )
 
 const (
-	// beatEvery is the interval at which a gateway registers and reads the registry.
+	// beatEvery is the interval between two renewals of a gateway's registration. With each renewal, the gateway reads the registry.
 	beatEvery = 500 * time.Millisecond
-	// registered is how long a gateway counts as ready after its last registration. Health checks detect a killed gateway much earlier.
+	// registered is the time for which a gateway counts as ready after it last renewed its registration. Health checks detect a killed gateway
+	// much earlier.
 	registered = 5 * time.Second
 )
 
-// Heartbeat is the entry of a gateway in the registry.
+// Heartbeat is the content of a gateway's entry in the registry.
 type Heartbeat struct {
 	// Ready is true if the gateway accepts requests.
 	Ready bool `json:"ready"`
-	// Report describes the Envoys of the gateway.
+	// Report describes the Envoys connected to the gateway.
 	Report Report `json:"report"`
 }
 
-// SendHeartbeat registers self with the given heartbeat. It returns the ready gateways in order, and the reports of the other gateways.
+// SendHeartbeat stores the heartbeat own of the gateway self in the registry. It returns a sorted list of all gateways that are ready, and
+// the reports of all gateways except self.
 func SendHeartbeat(
 	ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat,
 ) (ready []Gateway, others []Report, err error) {
@@ -68,7 +70,7 @@ func (g Gateway) String() string {
 	return strings.TrimSuffix(g.Data.String()+" "+g.Door.String()+" "+g.Zone, " ")
 }
 
-// ParseGateway parses the result of [Gateway.String].
+// ParseGateway parses text in the format of [Gateway.String].
 func ParseGateway(text string) (Gateway, error) {
 	data, door, _ := strings.Cut(text, " ")
 	door, zone, _ := strings.Cut(door, " ")

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Render returns the resources of a snapshot as indented JSON, by type and name. Private keys and credentials of the trace receiver are
-// masked.
+// Render returns the resources of a snapshot as indented JSON. The keys of the map contain the type and the name of the resource. Private
+// keys and the credentials for the trace receiver are masked.
 func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	out := make(map[string]string)
 	for i := range types.UnknownType {
@@ -40,13 +40,14 @@ func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	return out, nil
 }
 
-// Headers for the trace receiver, in indented JSON, whose strings contain no line breaks, and the value of one header.
+// Patterns that match, in indented JSON, the headers for the trace receiver and the value of one header. Strings in JSON contain no line
+// breaks.
 var (
 	headers = regexp.MustCompile(`(?s)"request_headers_to_add": \[.*?\n\s*\]`)
 	value   = regexp.MustCompile(`"value": "(?:[^"\\]|\\.)*"`)
 )
 
-// indented returns JSON that is equal for equal messages. The output of protojson is not stable.
+// indented formats a message as JSON. Equal messages result in equal texts, which protojson does not guarantee.
 func indented(m proto.Message) (string, error) {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 )
 
-// resubscribed sends resources again when an Envoy subscribes to them again, even if they are unchanged. An Envoy subscribes again to a
-// resource that it has dropped, for example the routes of a listener that it could not open. The cache assumes that the Envoy still has
-// them (issues 583 and 1450 of go-control-plane).
+// resubscribed is a cache that sends resources again when an Envoy subscribes to them again, even if the resources are unchanged. An Envoy
+// does so if it has dropped a resource, for example the routes of a listener that it could not open. The embedded cache assumes that the
+// Envoy still has the resource (issues 583 and 1450 of go-control-plane).
 type resubscribed struct{ cache.SnapshotCache }
 
 // CreateDeltaWatch implements cache.ConfigWatcher.
@@ -19,7 +19,7 @@ func (r resubscribed) CreateDeltaWatch(req *cache.DeltaRequest, sub cache.Subscr
 	return r.SnapshotCache.CreateDeltaWatch(req, sub, value)
 }
 
-// dropped is the subscription of an Envoy that has dropped resources.
+// dropped is a subscription where resources that the Envoy has dropped have no version.
 type dropped struct {
 	cache.Subscription
 
@@ -29,8 +29,9 @@ type dropped struct {
 // ReturnedResources implements cache.Subscription.
 func (d dropped) ReturnedResources() map[string]string { return d.returned }
 
-// versions returns the versions sent to an Envoy without the resources in names, unless the Envoy reports that it has them. A resource
-// without a version is sent again if it exists, and removed otherwise.
+// versions returns the versions that were sent to an Envoy, by resource name. It clears the versions of the resources in names that are
+// missing in has, the resources that the Envoy reports. The cache sends a resource with a cleared version again if it exists, and removes
+// it otherwise.
 func versions(returned map[string]string, names []string, has map[string]string) map[string]string {
 	returned = maps.Clone(returned)
 	forget := func(name string) {

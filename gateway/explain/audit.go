@@ -43,16 +43,16 @@ type AuditedResource struct {
 	Policies []Policy `json:"policies,omitempty"`
 }
 
-// Auditor checks existing resources against policies. Each resource is checked as if its owner, with the role admin, made an update that
-// changes nothing.
+// Auditor checks existing resources against policies. It evaluates the policies for an update that does not change the resource, sent by
+// the owner of the resource with the role admin.
 type Auditor struct {
 	// Updates maps kinds of resources to their update operations.
 	Updates map[operation.Kind]*schema.Operation
 	Engine  *policies.Engine
 }
 
-// Run checks the resources of an organisation. owners lists the owners of the resources in the same order, and is nil if they are
-// unknown. in contains the input common to all resources.
+// Run checks the resources of an organisation. owners lists the owners of the resources, in the order of the resources. If the owners are
+// unknown, owners is nil. in contains the input common to all resources.
 func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []ledger.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []AuditedResource{}}
 	for i, it := range list {

@@ -11,16 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// resetTime is the longest time between the half-close of a stream and its reset. Envoy sends both together.
+// resetTime is the maximum time between the half-close and the reset of a stream. Envoy sends both at once.
 const resetTime = 50 * time.Millisecond
 
-// endTime limits how long a stream stays open after its last message. Envoy ends the stream immediately unless its host is gone; other
-// clients may wait for the gateway to end it.
+// endTime is the maximum time that a stream stays open after its last message. Envoy normally ends the stream immediately. Other clients
+// may wait until the gateway ends the stream.
 const endTime = 5 * time.Second
 
-// delivery waits until Envoy ends a stream after the last message, and reports whether Envoy processed that message. If Envoy has given up
-// on the request, it half-closes the stream and then resets it; otherwise it does only one of the two. next returns the next message of the
-// stream.
+// delivery waits until Envoy ends a stream, and reports whether Envoy processed the last message. If Envoy has given up on the request, it
+// half-closes and then resets the stream; otherwise it does only one of the two. The function next returns the next message of the stream.
 func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest, error)) filter.Delivery {
 	ended := make(chan error, 1)
 	go func() {
@@ -48,8 +47,8 @@ func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	return filter.Delivered
 }
 
-// receiveNext starts to receive the next message and returns a function that waits for it. A receiver that already waits gets the
-// half-close of a stream before its reset; a receiver that starts after both may get either.
+// receiveNext starts to receive the next message and returns a function that waits for the message. It starts early, because only a
+// receiver that already waits is certain to see the half-close of a stream before its reset.
 func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest

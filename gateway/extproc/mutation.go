@@ -16,7 +16,8 @@ import (
 // managed lists the headers that Envoy sets itself.
 var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
 
-// mutation returns the change from the headers have to the headers want. It is sorted, so that equal exchanges produce equal messages.
+// mutation returns the mutation that changes the headers have to the headers want. The mutation is sorted, so that equal arguments result
+// in equal messages.
 func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	m := &extprocv3.HeaderMutation{}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
@@ -50,7 +51,7 @@ func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 	})
 }
 
-// immediate converts an answer to an immediate response.
+// immediate converts a response to an immediate response of ext_proc.
 func immediate(a *filter.Response) *extprocv3.ProcessingResponse {
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{

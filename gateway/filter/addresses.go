@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// RewriteAddresses replaces the platform's endpoint URLs in responses by URLs of the gateway, because callers cannot use the platform's
-// URLs without the platform key. It runs before SanitizeResponse in the response phase, so translated responses contain the new URLs too.
+// RewriteAddresses replaces the platform's endpoint URLs in responses with URLs of the gateway. Callers cannot use the platform's URLs,
+// which require the platform key. The URLs are replaced before a response is translated to a legacy dialect.
 type RewriteAddresses struct {
 	// Public is the base URL of the run interface. Balanced is the base URL of a load-balanced endpoint, with {id} for the endpoint's ID.
 	// An empty string leaves the corresponding URLs unchanged.
@@ -21,7 +21,7 @@ type RewriteAddresses struct {
 // Name implements Filter.
 func (RewriteAddresses) Name() string { return "rewrite addresses" }
 
-// Request buffers responses that contain endpoint URLs.
+// Request sets ex.Out.Buffered for operations whose responses contain endpoint URLs.
 func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 	if row, _ := operation.Lookup(ex.Operation.ID); f.rewrites(row) {
 		ex.Out.Buffered = true
@@ -29,7 +29,7 @@ func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response rewrites the records of a successful response.
+// Response rewrites the URLs in the endpoint records of a successful response.
 func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
@@ -54,13 +54,13 @@ func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// rewrites reports whether responses of an operation contain URLs to rewrite.
+// rewrites reports whether f rewrites URLs in the responses of an operation.
 func (f RewriteAddresses) rewrites(row operation.Spec) bool {
 	return row.ReturnsAddresses && (f.Public != "" || f.Balanced != "")
 }
 
-// rewrite replaces the URLs of one record. Queue URLs contain the endpoint's ID in the path; URLs of load balancers contain the ID in the
-// host name (reference platform-v2, section 6.2).
+// rewrite replaces the URLs of one endpoint record. Queue URLs contain the endpoint's ID in the path; URLs of load balancers contain the ID
+// in the host name (reference platform-v2, section 6.2).
 func (f RewriteAddresses) rewrite(record map[string]any) {
 	id, _ := record["id"].(string)
 	urls, _ := record["requestUrls"].(map[string]any)

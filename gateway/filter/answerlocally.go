@@ -17,12 +17,13 @@ type Served struct {
 	Answer Responder
 }
 
-// Serve returns a v2 route that the gateway serves itself, for callers with credentials.
+// Serve returns a v2 route that the gateway serves itself. The route requires a credential.
 func Serve(id, method, pattern string, answer Responder) Served {
 	return Served{route.Route{ID: id, Dialect: route.V2, Method: method, Pattern: pattern}, answer}
 }
 
-// NewTable returns the table of the routes, and their responders by route ID.
+// NewTable returns the routing table for the given routes, and a map from route IDs to responders. The map contains only routes that have a
+// responder.
 func NewTable(served []Served) (*route.Table, map[string]Responder, error) {
 	routes, answers := make([]route.Route, len(served)), make(map[string]Responder)
 	for i, s := range served {
@@ -38,7 +39,8 @@ func NewTable(served []Served) (*route.Table, map[string]Responder, error) {
 	return table, answers, nil
 }
 
-// StaticResponse returns a Responder that always returns the same header and body. Neither may be changed.
+// StaticResponse returns a Responder that responds with status 200, a copy of header, and the bytes that body returns. The bytes must not
+// be modified.
 func StaticResponse(header http.Header, body func() []byte) Responder {
 	return func(context.Context, *Exchange) (*Response, error) {
 		return &Response{Status: http.StatusOK, Header: header.Clone(), Body: body()}, nil
@@ -54,7 +56,7 @@ type AnswerLocally struct {
 // Name implements Filter.
 func (AnswerLocally) Name() string { return StageAnswerLocally }
 
-// Request responds if the route has a Responder.
+// Request calls the Responder of the route, if it has one.
 func (f AnswerLocally) Request(ctx context.Context, ex *Exchange) (err error) {
 	if ex.Route.Dialect != route.V2 {
 		return nil

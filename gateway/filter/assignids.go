@@ -12,13 +12,14 @@ const (
 	HeaderDecision  = "X-Tollgate-Decision"
 )
 
-// AssignIDs sets the IDs of the exchange and adds them to the response.
+// AssignIDs sets the request ID and the decision ID of the exchange, and adds both to the response headers.
 type AssignIDs struct{}
 
 // Name implements Filter.
 func (AssignIDs) Name() string { return StageAssignIDs }
 
-// Request uses a well-formed X-Request-Id or generates a new ID. The decision ID is always new and contains the time of arrival.
+// Request generates the decision ID, which contains the time of arrival. The request ID is the caller's X-Request-Id if it is well-formed,
+// and the decision ID otherwise.
 func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
 	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
@@ -29,7 +30,7 @@ func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response adds the IDs, and disables content sniffing in browsers.
+// Response adds the headers with the IDs, and a header that disables content sniffing in browsers.
 func (AssignIDs) Response(_ context.Context, ex *Exchange) error {
 	ex.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	ex.Response.Header.Set(HeaderRequestID, ex.RequestID)

@@ -15,16 +15,17 @@ import (
 )
 
 // Authenticate determines the caller. A request may have at most one credential: a key or a token, sent as a Bearer token (RFC 6750,
-// section 2.1) or, on the GraphQL route, in the api_key query parameter. On other routes the parameter does not authenticate, but counts as
-// a second credential. A client certificate identifies the caller of a request without a credential.
+// section 2.1) or, on the GraphQL route, in the api_key query parameter. On other routes, a request with this parameter is refused. If a
+// request has no credential, its client certificate identifies the caller.
 type Authenticate struct {
-	// Keyless is the ID of the organisation that serves anonymous GraphQL requests, or "".
+	// Keyless is the ID of the organisation used for anonymous GraphQL requests. If it is "", these requests can only use fields that need no
+	// organisation.
 	Keyless string
-	// Guard limits failed attempts by address; required.
+	// Guard limits failed attempts per client address. It is required.
 	Guard *Guard
 }
 
-// apiKey is the name of the GraphQL query parameter for the key.
+// apiKey is the name of the query parameter that contains the key of a GraphQL request.
 const apiKey = "api_key"
 
 // MissingKeyText is the detail of a 401 for a request without a credential. It must equal translate.MissingKeyText.
@@ -33,8 +34,8 @@ const MissingKeyText = "missing key: send it in the header Authorization: Bearer
 // Name implements Filter.
 func (Authenticate) Name() string { return "authenticate" }
 
-// Request sets Tenant and Caller. A caller set by a dry run is kept. It returns 401 for an unknown credential, 429 if the address failed
-// too often, and 400 for more than one credential.
+// Request sets Tenant and Caller. It keeps a caller set by a dry run. It returns 401 for an unknown credential, 429 after too many failed
+// attempts from the client address, and 400 for more than one credential.
 func (f Authenticate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
 		if err := f.authenticate(ctx, ex); err != nil || ex.Caller == nil {
@@ -78,8 +79,8 @@ func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// refuse returns the error for a credential without a caller. It counts missing and invalid credentials as failed attempts, but not
-// credentials that could not be checked, nor valid tokens that belong to no caller.
+// refuse returns the error for a request whose caller was not found. It counts missing and invalid credentials as failed attempts. It does
+// not count credentials that could not be checked, or valid tokens that belong to no caller.
 func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
 	_, certificate := errors.AsType[*identity.CertificateError](err)
 	token, isToken := errors.AsType[*identity.TokenError](err)
@@ -101,7 +102,7 @@ func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
 }
 
 // Response adds WWW-Authenticate to a 401 (RFC 9110, section 15.5.2), with error="invalid_token" for a rejected token (RFC 6750, section
-// 3.1). It takes back the count of a failed anonymous request.
+// 3.1). If an anonymous request failed, Response subtracts the request from the count of its client address.
 func (f Authenticate) Response(_ context.Context, ex *Exchange) error {
 	if ex.Response.Status == http.StatusUnauthorized {
 		challenge := "Bearer"
@@ -141,7 +142,7 @@ func credential(ex *Exchange) (string, error) {
 		var err error
 		query, err = route.ParseQuery(ex.In.Query)
 		if err != nil && ex.Dialect == route.GraphQL {
-			return "", err // in other dialects RequireRoute refuses the query, after counting
+			return "", err // in other dialects RequireRoute refuses the query after rate limiting
 		}
 	}
 	params := query[apiKey]
@@ -161,8 +162,8 @@ func credential(ex *Exchange) (string, error) {
 	return bearer(headers[0], ex.Dialect)
 }
 
-// bearer returns the token of an Authorization header, and ErrUnknown for anything but one Bearer token. Clients of GraphQL and of the run
-// interface may send the bare token (reference platform-v2, section 12).
+// bearer returns the token in an Authorization header, or ErrUnknown if the header is not a Bearer token. Clients of GraphQL and of the run
+// interface may omit the scheme (reference platform-v2, section 12).
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
 	token = strings.TrimLeft(token, " ") // RFC 9110, section 11.4

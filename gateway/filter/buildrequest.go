@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// BuildRequest builds the outbound request from the parsed values: path, query and body in canonical form, and a fixed list of headers. No
-// bytes are copied from the caller's request.
+// BuildRequest builds the outbound request from the parsed values: path, query and body in canonical form, and a fixed list of headers. It
+// copies no part of the caller's request unchanged, except for calls to load-balanced endpoints.
 type BuildRequest struct {
 	// Agent is the User-Agent sent to the platform.
 	Agent string
@@ -24,7 +24,8 @@ type BuildRequest struct {
 // Name implements Filter.
 func (BuildRequest) Name() string { return "build request" }
 
-// Request sets Out except for the credential. It returns 413 for a body that the platform would refuse.
+// Request sets ex.Out to the complete request without the platform credential, which is added when the request is sent. It returns 413 if a
+// template or the policies have made the body too large for the platform.
 func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
@@ -38,7 +39,7 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 		out.Query = ex.pageQuery(ex.Progress.page.at.Cursor)
 	}
 	row, _ := operation.Lookup(op.ID)
-	// Both doors record a new resource from its record.
+	// The gateway records a new resource from the record in the response.
 	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree &&
 		(row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // the record contains the rate and the end time
@@ -105,7 +106,7 @@ func asksToStream(doc any) bool {
 	return body["stream"] == true
 }
 
-// expand replaces the {name} segments of a pattern by percent-encoded values.
+// expand replaces the {name} segments of a pattern with percent-encoded values.
 func expand(pattern string, params map[string]string) string {
 	if len(params) == 0 {
 		return pattern

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// largeBody is the size in bytes of the smallest outbound body that is encoded while it is sent, instead of in advance.
+// largeBody is a size in bytes. Smaller outbound bodies are encoded before they are sent, other bodies while they are sent.
 const largeBody = 256 << 10
 
 // counter counts the bytes written to it.
@@ -28,7 +28,7 @@ type canonical struct {
 	sent  func()
 }
 
-// newCanonical returns a body that encodes doc, and its length. sent is called when the body is no longer needed.
+// newCanonical returns a body that encodes doc, and the length of the encoding. sent is called when the body is no longer needed.
 func newCanonical(doc any, sent func()) (io.ReadCloser, int64, error) {
 	var n counter
 	if err := strictjson.Write(&n, doc); err != nil {

@@ -19,8 +19,9 @@ type LimitConcurrency struct{}
 // Name implements Filter.
 func (LimitConcurrency) Name() string { return stageConcurrency }
 
-// Request returns 503 if no slot becomes free in time, or if the connection exceeds a limit. Requests that stop or reduce costs are exempt
-// from the connection limit. A request whose priority depends on its body does not wait here; see LimitConcurrencyByBody.
+// Request returns 503 if no slot becomes free in time, and In.LimitError if the connection exceeds a limit. Authenticated requests that
+// reduce costs are exempt from connection limits. If the priority of a request depends on its body, the request waits in the stage
+// LimitConcurrencyByBody instead.
 func (LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
 	p, known := priority(ex)
 	if known || ex.Caller == nil {
@@ -34,14 +35,14 @@ func (LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
 	return acquire(ctx, ex, p)
 }
 
-// Response releases the slot. A streaming response continues without one.
+// Response releases the slot. Streaming responses are sent without a slot.
 func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
 	ex.Admission.Slot.Release()
 	return nil
 }
 
-// LimitConcurrencyByBody applies LimitConcurrency to requests whose priority depends on the body, such as GraphQL requests and actions on
-// pods, and that did not get a slot earlier. These requests have already been counted against quotas.
+// LimitConcurrencyByBody applies the limit of LimitConcurrency to requests that do not have a slot yet because their priority depends on
+// the body, such as GraphQL requests and actions on pods. Quotas have already counted these requests.
 type LimitConcurrencyByBody struct{}
 
 // Name implements Filter.
@@ -62,8 +63,7 @@ func (LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {
 	return acquire(ctx, ex, p)
 }
 
-// connectionLimit returns the error of a connection that exceeds a limit, or nil if the authenticated caller reduces costs with the
-// request.
+// connectionLimit returns ex.In.LimitError. It returns nil for an authenticated request that reduces costs.
 func connectionLimit(ex *Exchange, p overload.Priority) error {
 	if ex.Caller != nil && p == overload.ReducesCost {
 		return nil
@@ -71,7 +71,7 @@ func connectionLimit(ex *Exchange, p overload.Priority) error {
 	return ex.In.LimitError
 }
 
-// orgOf returns the organisation that is charged for a slot. Anonymous callers share the empty ID.
+// orgOf returns the ID of the organisation that uses a slot. Anonymous callers share the empty ID.
 func orgOf(ex *Exchange) string {
 	if ex.Caller == nil {
 		return ""
@@ -94,8 +94,8 @@ func acquire(ctx context.Context, ex *Exchange, p overload.Priority) (err error)
 	return err
 }
 
-// priority returns the priority of a request. known is false if the priority depends on a body that has not been read; until then, the
-// request has the priority of a change.
+// priority returns the priority of a request. If the priority depends on a body that has not been decoded, priority returns overload.Change
+// and false.
 func priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true
@@ -110,7 +110,8 @@ func priority(ex *Exchange) (p overload.Priority, known bool) {
 	return overload.Read, true // answered without a v2 call
 }
 
-// PriorityOf returns the priority of calls with the given verb: calls that reduce costs, other changes, or reads.
+// PriorityOf returns the priority of calls with the verb v: ReducesCost for stop, delete and cancel, Change for other verbs that change
+// something, and Read for the remaining verbs.
 func PriorityOf(v operation.Verb) overload.Priority {
 	switch {
 	case v == operation.VerbStop, v == operation.VerbDelete, v == operation.VerbCancel:
@@ -122,9 +123,9 @@ func PriorityOf(v operation.Verb) overload.Priority {
 	}
 }
 
-// PauseWork marks the exchange as waiting for something outside the gateway. Its slot of the concurrency limit (see [LimitConcurrency]) is
-// then free for other requests. Doors call PauseWork before their own waits and ResumeWork after them.
+// PauseWork frees the concurrency slot of the exchange for other requests while the exchange waits for something outside the gateway. When
+// the wait ends, ResumeWork must be called. See [LimitConcurrency].
 func (ex *Exchange) PauseWork() { ex.Admission.Slot.Pause() }
 
-// ResumeWork takes the slot again after PauseWork.
+// ResumeWork takes the slot again after PauseWork. It never blocks.
 func (ex *Exchange) ResumeWork() { ex.Admission.Slot.Resume() }

@@ -67,8 +67,8 @@ func (p position) within(pg *upstream.Page, i int) *position {
 	return next
 }
 
-// restart returns the position to continue from if no item in Before and After exists any more: the beginning of the list if all items
-// before the position are known to be deleted. Otherwise ok is false.
+// restart returns the position to continue from when all items in Before and After have been deleted. If Before contained every item before
+// the position, this is the beginning of the list. Otherwise there is no such position, and ok is false.
 func (p position) restart() (begin *position, ok bool) {
 	return &position{Size: p.Size}, len(p.Before) < maxMarks*len(mark{})
 }
@@ -89,7 +89,7 @@ func (f Paginate) seal(ex *Exchange) (s cursorSeal, err error) {
 	return s, err
 }
 
-// block is the padding size of cursors in bytes, so that their length does not reveal their position.
+// block is a number of bytes. Cursors are padded to a multiple of it, so that the length of a cursor does not reveal the position.
 const block = 512
 
 // close returns the cursor for a position.
@@ -102,7 +102,7 @@ func (s cursorSeal) close(p *position) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, s.bound)), nil //nolint:gosec // the cipher generates a random nonce
 }
 
-// open returns the position in a cursor. It returns an error unless close created the cursor for the same call.
+// open returns the position in a cursor. It returns an error if the cursor was not created for the same caller, operation and parameters.
 func (s cursorSeal) open(cursor string) (p position, err error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {

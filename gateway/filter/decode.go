@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// DecodeBody parses the body once, strictly. Schema validation, policies, prices and the outbound body all use the parsed value.
+// DecodeBody parses the body once, as strict JSON. Schema validation, policies, prices and the outbound body all use the parsed value.
 type DecodeBody struct{}
 
 // Name implements Filter.
 func (DecodeBody) Name() string { return "decode body" }
 
-// Request sets ex.Body.Doc and ex.Body.HasDoc. It returns 415 for another media type or any content coding, and 400 for a body that is
-// missing, unexpected or not strict JSON.
+// Request sets ex.Body.Doc and ex.Body.HasDoc. It returns 415 if the media type is not supported or the body is compressed, and 400 if the
+// body is missing, unexpected or not strict JSON.
 func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
 	if ex.Opaque() || ex.Route != nil && ex.Route.IgnoresBody {
@@ -66,7 +66,7 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// asObject wraps a body that is a list in an object; see operation.Spec.
+// asObject wraps a list body in an object; see operation.Spec.BodyMember.
 func asObject(ex *Exchange, doc any) (any, error) {
 	name := ex.listMember()
 	if name == "" {
@@ -88,7 +88,8 @@ func (ex *Exchange) listMember() string {
 	return row.BodyMember
 }
 
-// decode parses a body. The input of a job belongs to the worker: its syntax is checked, but it is only decoded if something reads it.
+// decode parses a body. It checks the syntax of a job's input, but the input is decoded only when it is read, because it is meant for the
+// worker.
 func (ex *Exchange) decode() (any, error) {
 	switch {
 	case !ex.Dialect.IsRun():

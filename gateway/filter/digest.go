@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Digest returns a hash of a list of strings. Store keys and fingerprints contain digests, so that the function must stay the same across
-// versions.
+// Digest returns the first 16 bytes of a SHA-256 hash of parts, in hexadecimal. Stored keys and fingerprints contain digests, so the result
+// for the same parts must stay the same across versions.
 func Digest(parts ...string) string {
 	text := make([]byte, 0, 512)
 	for _, p := range parts {

@@ -16,16 +16,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// maxErrorBody limits how much of an error body is read, maxShort is the largest body that is read before its headers are sent, and
-// maxAnswer limits a buffered body. All are in bytes.
+// maxErrorBody is the maximum length of an error body, maxShort the maximum length of a body that is read before the headers are sent to
+// the caller, and maxAnswer the maximum length of a buffered body. All are in bytes.
 const (
 	maxErrorBody = 64 << 10
 	maxShort     = 32 << 10
 	maxAnswer    = 64 << 20
 )
 
-// Dispatcher is the Sender that sends calls to the platform. The HTTP door and all translated calls use it. Behind Envoy, Envoy sends the
-// call.
+// Dispatcher is a [Sender] that sends calls to the platform over HTTP. It sends the calls of requests received by the HTTP server, and all
+// calls translated from legacy requests. Other requests received through Envoy are sent by Envoy.
 type Dispatcher struct {
 	Upstream *upstream.Client
 	// Run is the client for the run interface, nil if it is not served.
@@ -33,8 +33,8 @@ type Dispatcher struct {
 	// Balanced is the client for load-balanced endpoints, nil if they are not served.
 	Balanced *upstream.Client
 	Recorder *telemetry.Recorder
-	// Deadline is the time limit for calls that change something. They continue until then even if the caller disconnects, because their
-	// result is needed for accounting.
+	// Deadline is the time limit for calls that change something. Such a call continues after the caller has disconnected, because its result
+	// is needed for accounting.
 	Deadline time.Duration
 	// Streams tracks open event streams and WebSockets; required.
 	Streams *Streams
@@ -44,8 +44,8 @@ type Dispatcher struct {
 	Lists *Memory
 }
 
-// Send implements Sender. It reads errors, short responses and buffered responses completely, so that an interrupted response can still be
-// replaced by a problem. Other responses are streamed.
+// Send implements Sender. Send reads errors, short responses and buffered responses completely, so that the caller can still receive a
+// problem if the response is interrupted. It streams all other responses.
 func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	client, label := d.Upstream, ""
@@ -125,8 +125,8 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	return func() {}, nil
 }
 
-// bound returns the context of a call, which may outlive or end before the caller's context. cancel must be called after the response has
-// been read.
+// bound returns the context for a call, which may be canceled earlier or later than ctx. cancel must be called after the response has been
+// read.
 func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Spec) (_ context.Context, cancel context.CancelFunc) {
 	leave := func() {}
 	if ex.readsAfterDisconnect(row) {

@@ -21,22 +21,24 @@ import (
 
 // EvaluatePolicies checks whether a v2 call is allowed. It has three stages: the call is validated against the API description, the
 // resource after the call and its price are resolved, and the organisation's policies are evaluated. If policies change the body, the
-// stages run again with the changed body until it no longer changes. The final body is then sealed, so that the call is sent exactly as it
-// was checked.
+// stages run again with the changed body until the policies no longer change it. The final body is then sealed, so that the call is sent
+// exactly as it was checked.
 type EvaluatePolicies struct {
 	Policies Policies
 	// Reads maps the IDs of operations to the operations that read the same resource; see ReadOperations.
 	Reads map[string]*schema.Operation
-	// Template reads one template, Templates lists the account's own templates, and Secrets lists the account's secrets.
+	// Template is the operation that reads one template. Templates and Secrets are the operations that list the account's own templates and
+	// its secrets.
 	Template, Templates, Secrets *schema.Operation
 	Reader                       *Reader
 	Recorder                     *telemetry.Recorder
 }
 
-// Policies decides about calls, for EvaluatePolicies. It is implemented by *policies.Engine.
+// Policies evaluates the policies of organisations, for EvaluatePolicies. It is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
-	// PoliciesReading lists the policies of an organisation that read the given path of the input, or anything above or below it.
+	// PoliciesReading returns the names of the policies of an organisation that read the value at path in the input, an object that contains
+	// the value, or a part of the value.
 	PoliciesReading(org string, path ...string) []string
 }
 
@@ -47,21 +49,22 @@ const (
 	stageEvaluate = "evaluate policies"
 )
 
-// Response headers with the results of policies that did not refuse the call: denials in mode warn, and changes of the body.
+// Response headers with results of policies that did not prevent the call. HeaderWarning contains denials by policies in mode warn,
+// HeaderMutation the changes that policies made to the body.
 const (
 	HeaderWarning  = "X-Tollgate-Warning"
 	HeaderMutation = "X-Tollgate-Mutation"
 )
 
-// maxRounds limits how often policies may change a body.
+// maxRounds is the maximum number of times that policies may change the body of one call.
 const maxRounds = 3
 
-// Name returns the name of the first stage. Request enters the others.
+// Name returns the name of the first of the three stages. Request records the names of the other two when it reaches them.
 func (*EvaluatePolicies) Name() string { return stageValidate }
 
-// Request returns a problem with status 4xx for an invalid call, 403 with all denials for a call that policies deny, and 503 if the
-// policies cannot be evaluated. If a resource or template that the call refers to cannot be read, it responds with the platform's refusal.
-// On success ex.Body.Doc is the body to send.
+// Request returns a problem with a 4xx status if the call is invalid. It returns 403 with all denials if policies deny the call, and 503 if
+// the policies cannot be evaluated. If the platform refuses to return a resource or a template that the call refers to, the platform's
+// refusal becomes the response to the call. After success, ex.Body.Doc is the body to send.
 func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
 	separateUnknownMembers(ex)
 	sortParameters(ex)
@@ -132,7 +135,7 @@ func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.D
 	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
 }
 
-// replaceBody sets another body, and validates and resolves it like the caller's.
+// replaceBody sets the body to doc, and validates and resolves it in the same way as the caller's body.
 func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc any) error {
 	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
@@ -144,8 +147,9 @@ func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc an
 	return f.resolve(ctx, ex)
 }
 
-// evaluate evaluates the policies once. If policies may change bodies, a create is evaluated twice: first with the body as it will be sent,
-// so that policies can set omitted fields, and then with the platform's defaults filled in, for all other decisions.
+// evaluate evaluates the policies once. If policies may change bodies, a call that creates a resource is evaluated twice. The first
+// evaluation uses the body as it will be sent, so that policies can set omitted fields. The second evaluation uses the body with the
+// platform's defaults, and produces all other decisions.
 func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	twice := row.Verb == operation.VerbCreate && ex.Tenant.ChangesBodies
@@ -211,14 +215,16 @@ func (ex *Exchange) recordDecision(d policies.Decision) {
 	}
 }
 
-// ReplaceBody replaces the outbound body, after the policies have evaluated it, by an equivalent one.
+// ReplaceBody replaces the outbound body after the policies have evaluated it. body must be equivalent to the evaluated body, because the
+// policies do not evaluate it again.
 func (ex *Exchange) ReplaceBody(body any) { ex.Body.Doc = body }
 
-// ExtendBody replaces the body by one with additional members that the platform may not know. If the platform refuses it with 400 or 422,
-// the previous body is sent once.
+// ExtendBody replaces the outbound body with body, which has additional members that the platform may not support. If the platform refuses
+// body with 400 or 422, the gateway sends the previous body once.
 func (ex *Exchange) ExtendBody(body any) { ex.Body.beforeExtension, ex.Body.Doc = ex.Body.Doc, body }
 
-// ApplyExceptions records exceptions for violations that were found after the policies were evaluated.
+// ApplyExceptions adds exceptions to the policy decision and logs the decision again. It is used for exceptions that suppress violations
+// which the gateway found after it had evaluated the policies.
 func (ex *Exchange) ApplyExceptions(ctx context.Context, lifted []policies.Excepted) {
 	d := ex.Evaluation.Verdict
 	d.Excepted = slices.Concat(d.Excepted, lifted)
@@ -292,8 +298,8 @@ func (*EvaluatePolicies) Notes(ex *Exchange, stage string) []string {
 	return nil
 }
 
-// Response writes the headers for warnings and changes, returns an unused approval, and drops resources that the call may have changed from
-// the read cache.
+// Response writes the headers for warnings and changes of the body, and makes an unused approval available again. It removes resources that
+// the call may have changed from the read cache.
 func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
 	writePolicyHeaders(ex.Response, &ex.Evaluation.Verdict)
 	writeUnknownHeaders(ex)

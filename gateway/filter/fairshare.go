@@ -9,14 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// FairShare prevents the teams of an organisation from exhausting the quota of the platform account at each other's expense. It is the last
-// stage, so its response phase sees the platform's headers unmodified.
+// FairShare prevents one team of an organisation from using up the platform's rate limit for the whole account. It is the last stage, so
+// its response phase runs first and reads the platform's headers before other stages change them.
 type FairShare struct{}
 
 // Name implements Filter.
 func (FairShare) Name() string { return "fair share" }
 
-// Request returns 429 for a team that has used its share. Calls of the run interface are exempt, because each endpoint has its own quota.
+// Request returns 429 if the caller's team has used up its share of the platform's rate limit. Requests to the run interface are exempt,
+// because the platform limits them separately for each endpoint.
 func (FairShare) Request(_ context.Context, ex *Exchange) error {
 	if ex.Dialect.IsRun() {
 		return nil
@@ -31,7 +32,7 @@ func (FairShare) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response updates the remaining quota from the platform's response.
+// Response reads the remaining quota of the account from the headers of the platform's response.
 func (FairShare) Response(_ context.Context, ex *Exchange) error {
 	if !ex.Admission.shared {
 		return nil

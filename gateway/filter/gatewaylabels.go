@@ -37,8 +37,9 @@ func reservedLabel(ex *Exchange) error {
 	return p
 }
 
-// addLabels returns the body of a create with labels for its owner and its call, so that the resource can be found if the response is lost.
-// The call label is the ID of the intent or hold. Other bodies are returned unchanged.
+// addLabels returns the body of a call that creates a resource, with labels for the owner and the call. The labels allow the gateway to
+// find the resource if the response is lost. The call label is the ID of the intent, or the ID of the hold if there is no intent, or the
+// decision ID if there is neither. Bodies of other calls are returned unchanged.
 func (ex *Exchange) addLabels(row operation.Spec, doc any) any {
 	body, isObject := doc.(map[string]any)
 	if !isObject || row.Verb != operation.VerbCreate || !operation.SupportsLabels(row.Kind) {
@@ -60,7 +61,7 @@ func (ex *Exchange) addLabels(row operation.Spec, doc any) any {
 	return body
 }
 
-// Response removes the gateway's labels from records. It runs after all stages that read them.
+// Response removes the gateway's labels from the records in a response. It runs after all stages that read the labels.
 func (Labels) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response

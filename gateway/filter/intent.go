@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// IntentTTL is the time for which a repeated create is recognised: the store keeps an intent, and the response stored for an idempotency
-// key, for this time after their last change. The store's script (KEEP in intent.lua) contains the same value.
+// IntentTTL is the time for which the store keeps an intent or a stored response after its last change. After this time, the gateway no
+// longer recognises a repeated request. KEEP in intent.lua must have the same value.
 const IntentTTL = 24 * time.Hour
 
-// MaxStoredBody is the maximum size in bytes of response bodies stored for repeats. For a longer response, only the ID of the resource is
-// stored.
+// MaxStoredBody is the maximum size in bytes of a response body that the gateway stores for repeated requests. If a response body is
+// larger, the gateway stores only the ID of the resource.
 const MaxStoredBody = 64 << 10
 
-// DedupKeys contains the store keys shared by equal requests of a caller.
+// DedupKeys contains the keys in the store that are the same for all equal requests of a caller.
 type DedupKeys struct {
 	Org string
 	// Pending is the key of the intents in progress. Response is the key of the stored response to a request with an idempotency key.
@@ -27,11 +27,11 @@ type DedupKeys struct {
 	Lookalikes, Owner string
 }
 
-// Intent is the record of a create in progress, which prevents the create from being carried out twice. Package idempotency stores intents;
-// the chain acts on them.
+// Intent is the record of a call in progress that creates a resource. It prevents the gateway from carrying out the call twice. Package
+// idempotency stores intents.
 //
-// An intent is recorded before the call is sent to the platform. Equal requests of one caller share their DedupKeys, so a request that
-// finds other intents under its keys may be a repeat of one of them.
+// An intent is recorded before the call is sent to the platform. Equal requests of one caller have the same DedupKeys. A request that finds
+// other intents under its keys may therefore be a repeat of an earlier request.
 //
 //	recorded ──▶ created(id) ──▶ ended         the caller has the response
 //	  │              └─────────▶ abandoned     the caller disconnected: a repeat adopts the resource
@@ -42,7 +42,7 @@ type Intent struct {
 	ID string `json:"-"`
 	// Began is the time of recording, by the store's clock.
 	Began time.Time `json:"-"`
-	// Gateway is the incarnation of the gateway that executes the call.
+	// Gateway identifies the gateway process that executes the call.
 	Gateway string `json:"gateway"`
 	// Fingerprint is the fingerprint of the request.
 	Fingerprint string `json:"print"`
@@ -53,7 +53,7 @@ type Intent struct {
 	Preexisting []string `json:"known,omitzero"`
 	// Unresolved reports that the call ended with an unknown outcome.
 	Unresolved bool `json:"open,omitempty"`
-	// Abandoned reports that the created resource has no caller.
+	// Abandoned reports that the caller disconnected before it received the created resource.
 	Abandoned bool `json:"left,omitempty"`
 	// Resource is the ID of the created resource, "" while it is unknown.
 	Resource string `json:"resource,omitempty"`
@@ -99,7 +99,7 @@ func DecodeIntent(id, raw string) (Intent, error) {
 	return i, nil
 }
 
-// Pending is the result of looking up intents by DedupKeys.
+// Pending is the result of a lookup by DedupKeys.
 type Pending struct {
 	// Now is the time of the lookup by the store's clock, QueriedAt by this gateway's clock.
 	Now, QueriedAt time.Time
@@ -138,6 +138,6 @@ type IntentUpdate struct {
 	Resource string
 	// Unindex removes the intent from the index of lookalikes.
 	Unindex bool
-	// Response is stored for repeats of a request with an idempotency key.
+	// Response is the response to store for repeats of a request with an idempotency key, or nil.
 	Response *StoredResponse
 }

@@ -1,6 +1,6 @@
 package filter
 
-// Outcome is the outcome of a create according to the platform's response.
+// Outcome is the outcome of a call that creates a resource, as determined from the platform's response.
 type Outcome uint8
 
 const (

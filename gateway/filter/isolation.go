@@ -30,7 +30,7 @@ func (r AccessScope) restricts() bool {
 	return r == AccessScope(ledger.KindTeam) || r == AccessScope(ledger.KindKey)
 }
 
-// Enabled reports whether access is restricted at all. If so, owners must be known.
+// Enabled reports whether Read or Change restricts access. If so, the gateway must know the owners of resources.
 func (i *Isolation) Enabled() bool { return i.Read.restricts() || i.Change.restricts() }
 
 // exempts reports whether a caller has unrestricted access.
@@ -45,7 +45,7 @@ func (i *Isolation) scope(changes bool) AccessScope {
 	return i.Read
 }
 
-// allows reports whether a caller is within scope s of the owner o.
+// allows reports whether a caller is within the scope r of the owner o.
 func (i *Isolation) allows(r AccessScope, o ledger.Owner, c *identity.Caller) bool {
 	switch {
 	case !r.restricts():

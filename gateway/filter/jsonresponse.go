@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// JSONResponse returns a 200 response with v as its JSON body, which must not be cached.
+// JSONResponse returns a response with status 200, v as JSON body, and Cache-Control: no-store. It returns an error if v cannot be encoded.
 func JSONResponse(v any) (*Response, error) {
 	body, err := json.Marshal(v)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// Memory needed for a list as a multiple of its length. translatedSize applies to lists that are decoded, which need the text, its values
-// and the response built from them: for 20,000 pods 11 MB, 32 MB and up to 36 MB. joinedSize applies to lists sent unchanged, which need
-// the pages and the joined list.
+// The memory needed for a list, as a multiple of its length in bytes. translatedSize applies to lists that are decoded: for 20,000 pods,
+// the text takes 11 MB, the decoded values 32 MB, and the response built from them up to 36 MB. joinedSize applies to lists sent unchanged,
+// for which the pages and the joined list are in memory.
 const (
 	translatedSize = 7
 	joinedSize     = 2
@@ -41,8 +41,9 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 	return err
 }
 
-// readUnknown reads and closes a body of unknown length. If a list turns out to be large, it waits for memory before it reads the rest. It
-// then takes all memory there is, because the length is still unknown, and releases the unused part.
+// readUnknown reads and closes a body of unknown length. After smallList bytes it waits for the memory of a list of unknownList bytes.
+// After unknownList bytes it waits for the whole memory limit, because the length is still unknown. At the end it releases the unused
+// memory.
 func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text []byte, err error) {
 	lists, taken := ex.Translation.lists, int64(0)
 	if lists == nil {
@@ -65,7 +66,7 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	}{io.MultiReader(bytes.NewReader(text), body), body}, maxAnswer)
 }
 
-// ReleaseMemory releases the memory for lists. The door calls it after writing the response.
+// ReleaseMemory releases the memory that the exchange has reserved for lists. It must be called after the response has been written.
 func (ex *Exchange) ReleaseMemory() {
 	if ex.Translation.lists != nil {
 		ex.Translation.lists.releaseAll()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory is a limit in bytes on the total size of bodies in progress over all exchanges of this gateway.
+// Memory limits the memory in bytes that all exchanges of this gateway together use for bodies or lists.
 type Memory struct {
 	w    *semaphore.Weighted
 	size int64
@@ -39,8 +39,9 @@ func (h *memoryUse) grow(bytes int64) bool {
 	return true
 }
 
-// wait takes more memory, at most the whole limit, and returns the amount taken. It blocks until the memory is available unless the
-// exchange already has some, because exchanges that hold memory while waiting could deadlock.
+// wait takes more memory, at most the whole limit, and returns the number of bytes taken. If the exchange has no memory yet, wait blocks
+// until the memory is available. Otherwise it does not block, because exchanges that hold memory while they wait could deadlock; it then
+// returns 0 if the memory is not available.
 func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err error) {
 	h.waiting.Lock()
 	defer h.waiting.Unlock()
@@ -57,7 +58,7 @@ func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err err
 	return bytes, nil
 }
 
-// release returns the given amount, at most all. A negative amount is ignored.
+// release releases the given number of bytes, or all memory of the exchange if it has less. It ignores a negative number.
 func (h *memoryUse) release(bytes int64) {
 	for {
 		has := h.bytes.Load()
@@ -69,8 +70,8 @@ func (h *memoryUse) release(bytes int64) {
 	}
 }
 
-// shrinkTo returns all memory but the given amount.
+// shrinkTo releases all memory of the exchange except the given number of bytes.
 func (h *memoryUse) shrinkTo(bytes int64) { h.release(h.bytes.Load() - bytes) }
 
-// releaseAll returns all memory. It may be called repeatedly and from any goroutine.
+// releaseAll releases all memory of the exchange. It may be called repeatedly and from any goroutine.
 func (h *memoryUse) releaseAll() { h.memory.w.Release(h.bytes.Swap(0)) }

@@ -8,8 +8,7 @@ import (
 // maxNumber is the largest number accepted from a response.
 const maxNumber = 1e12
 
-// Number returns v as a number. ok is false unless v is a json.Number between 0 and 1e12. It is for prices and counts in responses, which
-// are never negative.
+// Number converts v, a price or a count in a response, to a float64. It returns false if v is not a json.Number between 0 and 1e12.
 func Number(v any) (float64, bool) {
 	text, ok := v.(json.Number)
 	if !ok {

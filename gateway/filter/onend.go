@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// OnEnd calls end once, when the stream of the response has been read to its end or closed.
+// OnEnd arranges for end to be called once, when a.Stream has been read to its end or closed. a.Stream must not be nil.
 func (a *Response) OnEnd(end func()) { a.Stream = &endNotifier{ReadCloser: a.Stream, end: end} }
 
 // endNotifier is a response body that calls end when it ends.

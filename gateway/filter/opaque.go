@@ -33,7 +33,7 @@ func endToEnd(given http.Header) http.Header {
 }
 
 // buildOpaqueRequest sets Out for a call whose content the gateway does not read. Cookies are dropped, because all endpoints share the
-// gateway's host name and could read each other's.
+// gateway's host name and could read each other's cookies.
 func buildOpaqueRequest(ex *Exchange) error {
 	in, out := &ex.In, &ex.Out
 	out.Method, out.Path, out.Query = in.Method, "/"+ex.Params["path"], in.Query

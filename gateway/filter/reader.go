@@ -27,8 +27,8 @@ type Reader struct {
 	Health *schema.Operation
 }
 
-// OwnsTarget reports whether the target of a run, {id} in its path, is an endpoint of the organisation. It returns a problem of kind
-// NotFound if there is no such endpoint or public model, and of kind PriceUnavailable if the platform does not respond.
+// OwnsTarget reports whether the target of a run is an endpoint of the organisation. The target is the path parameter id. It returns a
+// problem of kind NotFound if there is no such endpoint or public model, and of kind PriceUnavailable if the platform does not respond.
 func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 	id := ex.Params["id"]
 	if catalog.IsPublicModel(id) {
@@ -47,7 +47,8 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 	return false, problem.NotFound.New("no endpoint or public model has this name")
 }
 
-// ReadCached is like Read but may return a recent result. Do not use it for data that alone decides about a change.
+// ReadCached is like Read, but may return a result from the ReadCache, which is up to two seconds old. Do not use it if the result alone
+// decides whether a change is allowed.
 func (r *Reader) ReadCached(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error) {
 	if doc, ok := ex.Ports.ReadCache.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
 		return doc, nil, nil
@@ -55,7 +56,8 @@ func (r *Reader) ReadCached(ctx context.Context, ex *Exchange, op *schema.Operat
 	return r.Read(ctx, ex, op, params)
 }
 
-// Read reads one resource. If the platform refuses, the second result is its response, filtered for the caller.
+// Read reads one resource. If the platform refuses the call, the second result is the platform's response after SanitizeResponse, and the
+// first result is nil.
 func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error) {
 	began := r.Recorder.Now()
 	ctx, span := r.Recorder.Stage(ctx, "read")

@@ -144,7 +144,7 @@ func (f *EvaluatePolicies) template(ctx context.Context, ex *Exchange, id string
 	return nil
 }
 
-// createSandbox is the only create that the platform refuses with 422 for a missing template.
+// createSandbox is the ID of the only operation that the platform refuses with 422 if the template does not exist.
 const createSandbox = "createSandbox"
 
 // noTemplate returns the platform's refusal of a body with an unknown template.

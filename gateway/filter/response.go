@@ -27,7 +27,7 @@ type Response struct {
 	// Body is the complete body. If Stream is not nil, it is sent instead.
 	Body   []byte
 	Stream io.ReadCloser
-	// Tunnel is the connection to the worker after a WebSocket upgrade, nil for other responses. The door closes it.
+	// Tunnel is the connection to the worker after a WebSocket upgrade, nil for other responses. The HTTP server closes it.
 	Tunnel io.ReadWriteCloser
 	// Relayed reports whether the response came from the platform.
 	Relayed bool
@@ -51,7 +51,7 @@ func (a *Response) document() (any, error) {
 	return a.read.doc, a.read.err
 }
 
-// UpstreamObject returns the JSON object in a response of the platform, or nil if the response has another origin or no object.
+// UpstreamObject returns the body as a JSON object, or nil if the body is anything else or the response did not come from the platform.
 func (a *Response) UpstreamObject() map[string]any {
 	if !a.Relayed {
 		return nil

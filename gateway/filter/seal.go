@@ -16,8 +16,8 @@ import (
 // used. The platform keeps no reference from a resource to its template (reference platform-v2, section 4.2), so nothing is lost except the
 // registry credential of a foreign template, which the platform does not reveal. An image that requires this credential can therefore not
 // be used through the gateway. A cluster cannot state a registry credential or CUDA versions in its body; if its own template supplies one
-// of these, the template's ID stays in the body (see resolveStates). The same with a foreign template is refused, because that template may
-// change at any time.
+// of these, the template's ID stays in the body (see resolveStates). A foreign template that supplies one of these is refused, because it
+// may change at any time.
 //
 // A change to the cost of an endpoint states all factors of the cost. An endpoint costs its workers times their GPUs, and the platform
 // merges each change into the current state. If two concurrent changes set only the workers and only the GPUs, each would be checked
@@ -109,7 +109,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 			return
 		}
 		v, has := after[name]
-		// In an update, null clears a value. In a create, it means an omitted member.
+		// In an update, null clears a value. In a new resource, it means an omitted member.
 		if has && (v != nil || verb == operation.VerbUpdate) {
 			out[name] = v
 		}
@@ -175,7 +175,8 @@ func suppliesCommand(template map[string]any) bool {
 	return args || splitCommand(template)
 }
 
-// joinCommand replaces cmd and entrypoint by args with the command of the resulting state. args is a shell string, or JSON with both parts.
+// joinCommand replaces cmd and entrypoint with args, which contains the command of the resulting state. args is a shell string, or JSON
+// with both parts.
 func joinCommand(body, after map[string]any) map[string]any {
 	out := maps.Clone(body)
 	delete(out, "cmd")

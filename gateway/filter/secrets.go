@@ -26,8 +26,8 @@ func reservedName(ex *Exchange) error {
 	return p
 }
 
-// secrets returns 403 for a resource that refers to secrets that the caller may not read. References to missing secrets and malformed
-// references get the same response, so that it does not reveal the secrets of others.
+// secrets returns 403 for a resource that refers to secrets that the caller may not read. It returns the same response for missing secrets
+// and malformed references, so that the response does not reveal the secrets of other callers.
 func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	if !iso.Read.restricts() {
@@ -104,9 +104,9 @@ func (f *EvaluatePolicies) listedSecrets(ctx context.Context, ex *Exchange, read
 	return names, ids, nil
 }
 
-// refuseSimilarName responds to the create of a secret with the platform's conflict if the name differs from an existing name only in
-// letter case. With both names, nobody could refer to either secret; see readable. The platform itself refuses an equal name, after repeats
-// have been recognised.
+// refuseSimilarName responds to a call that creates a secret with the platform's 409 if the name differs from an existing name only in
+// letter case. If both names existed, callers could not refer to either secret; see readable. The platform itself refuses an equal name,
+// after repeats have been recognised.
 func (f *EvaluatePolicies) refuseSimilarName(ctx context.Context, ex *Exchange) error {
 	names, _, err := f.listedSecrets(ctx, ex, f.Reader.Read)
 	if err != nil {

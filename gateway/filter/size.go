@@ -15,16 +15,18 @@ const maxBody = 102400
 // stageSize is the name of both stages that limit the size of bodies.
 const stageSize = "limit size"
 
-// LimitSize refuses bodies whose declared length exceeds the limit, before anything else.
+// LimitSize refuses requests whose declared body length exceeds the limit, before the body is read.
 type LimitSize struct{}
 
 // Name implements Filter.
 func (LimitSize) Name() string { return stageSize }
 
-// Request returns 413, or 400 for a truncated body.
+// Request returns 413 if the body is too large, and 400 if the body is incomplete.
 func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSize(ex) }
 
-// Response reads the body of a refused request of undeclared length, because the size limit takes precedence over other refusals.
+// Response checks the length of a body that the gateway has not read because it refused the request. If the body is too large or
+// incomplete, an error about the body replaces the earlier refusal. If the request declared a length, Request has already checked that
+// length.
 func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	source := ex.In.Source
 	if source == nil || ex.In.Length >= 0 || ex.Dialect.IsRun() {
@@ -40,17 +42,18 @@ func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ReadBody reads the body unless the door has already done so. It enforces the size limit again, because the declared length may be wrong.
-// A body refused earlier takes no memory.
+// ReadBody reads the body unless the server has already read it. It checks the size of the body while reading, because the declared length may be
+// wrong.
 type ReadBody struct {
-	// Memory limits bodies of the run interface, which may be 200 times larger than others. Keyless limits bodies of anonymous callers.
+	// Memory limits the memory for bodies of the run interface, which may be 200 times larger than other bodies. Keyless limits the memory for
+	// other bodies of anonymous callers.
 	Memory, Keyless *Memory
 }
 
 // Name implements Filter.
 func (ReadBody) Name() string { return stageSize }
 
-// Request returns 413, 400 for a truncated body, or 503 if there is not enough memory.
+// Request returns 413 if the body is too large, 400 if the body is incomplete, and 503 if there is not enough memory for the body.
 func (f ReadBody) Request(_ context.Context, ex *Exchange) error {
 	if source := ex.In.Source; source != nil && !ex.Opaque() {
 		ex.In.Source = nil
@@ -64,7 +67,7 @@ func (f ReadBody) Request(_ context.Context, ex *Exchange) error {
 	return checkSize(ex)
 }
 
-// Response releases the body and its memory unless sending it has already done so.
+// Response releases the body and the memory reserved for the body, unless another stage has already released them.
 func (ReadBody) Response(_ context.Context, ex *Exchange) error {
 	if ex.Admission.memory != nil {
 		ex.dropBody()
@@ -115,8 +118,8 @@ func (ex *Exchange) Opaque() bool {
 	return row.Opaque
 }
 
-// BodyLimit returns the maximum size of the body in bytes. Until the operation of a run interface request is known, it is the largest limit
-// of any operation.
+// BodyLimit returns the maximum size of the body in bytes. For a request to the run interface whose operation is not known yet, BodyLimit
+// returns the largest limit of any operation.
 func (ex *Exchange) BodyLimit() int64 {
 	switch {
 	case !ex.Dialect.IsRun():

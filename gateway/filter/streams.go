@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// ErrStreamEnded is the error of a stream that the gateway ended.
+// ErrStreamEnded is returned when a stream that the gateway has ended is read or written.
 var ErrStreamEnded = errors.New("the gateway ended the stream")
 
 // Reasons for ending a stream.
@@ -29,7 +29,8 @@ type Stream struct {
 }
 
 // Streams tracks open event streams and WebSockets. A stream may outlive its permission: its key may be revoked, the caller's roles may
-// change, or the policies may be replaced. Recheck ends such streams. A client that is still allowed connects again and is checked anew.
+// change, or the policies may be replaced. Recheck ends such streams. A client whose permission remains can connect again and is then
+// checked again.
 type Streams struct {
 	// allowed reports whether a stream may continue and for how long, 0 for no limit.
 	allowed func(Stream) (left time.Duration, ok bool)
@@ -48,8 +49,8 @@ type openStream struct {
 	lapse *time.Timer // ends the stream when its permission expires; nil if it does not
 }
 
-// NewStreams returns an empty Streams. allowed is called for each stream when it is opened and on every Recheck. It must already reflect a
-// change when Recheck is called because of it.
+// NewStreams returns an empty Streams. allowed is called for each stream when it is opened and on every Recheck. When a change causes a
+// call of Recheck, allowed must already take the change into account.
 func NewStreams(allowed func(Stream) (left time.Duration, ok bool)) *Streams {
 	return &Streams{allowed: allowed, open: make(map[*openStream]struct{}), over: make(chan struct{})}
 }
@@ -103,8 +104,8 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 	}
 }
 
-// End waits until no stream is open. When ctx ends, End ends the remaining streams. From then on the gateway stops reading a response when
-// its caller disconnects, without the delay of LingerTimeout.
+// End waits until no stream is open. When ctx ends, End ends the remaining streams. After that, the gateway stops reading a response as
+// soon as its caller disconnects, instead of continuing for up to LingerTimeout.
 func (s *Streams) End(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.endOver.Do(func() { close(s.over) }) })()
 	s.mu.Lock()

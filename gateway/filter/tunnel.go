@@ -24,7 +24,8 @@ func wantsWebSocket(in *Inbound) bool {
 	return (in.Major != 1 || in.Minor != 0) && hasToken(in.Header["Upgrade"], "websocket")
 }
 
-// checkUpgrade refuses WebSockets except those to workers that comply with RFC 6455, section 4.1.
+// checkUpgrade refuses WebSockets to anything other than a load-balanced endpoint, and handshakes that do not comply with RFC 6455, section
+// 4.1.
 func checkUpgrade(ex *Exchange) error {
 	in := &ex.In
 	if !wantsWebSocket(in) {
@@ -61,7 +62,8 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// Response closes the connection if a WebSocket was refused, because a proxy in front may already treat the following bytes as one.
+// Response closes the connection after a refused WebSocket, because a proxy in front of the gateway may treat the bytes that follow as
+// WebSocket data.
 func (CheckHeaders) Response(_ context.Context, ex *Exchange) error {
 	if ex.Response.Tunnel == nil && wantsWebSocket(&ex.In) {
 		ex.Response.Header.Set("Connection", "close")

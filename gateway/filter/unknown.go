@@ -15,10 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Unknown selects which parts of requests are forwarded to a newer platform although the API description does not contain them.
+// Unknown selects the parts of a request that the gateway forwards even if its API description does not contain them. A newer platform may
+// support these parts.
 type Unknown struct {
 	// Members forwards members of bodies and queries. Reads forwards GET requests for unknown paths. If callers are isolated, Members is
-	// false, and Reads applies only to paths below a resource, whose owner is known.
+	// false, and Reads applies only to paths under a resource, because the owner of the resource is known.
 	Members, Reads bool
 }
 
@@ -31,8 +32,8 @@ const (
 	HeaderIgnored = "X-Tollgate-Ignored"
 )
 
-// maxUnknown limits the undescribed members of one body and the undescribed parameters of one query. At most that many dropped parameters
-// are listed.
+// maxUnknown is the maximum number of undescribed members in one body, of undescribed parameters in one query, and of dropped parameters in
+// HeaderIgnored.
 const maxUnknown = 16
 
 // sortParameters separates undescribed query parameters into those that are forwarded, if the organisation permits it, and those that are
@@ -78,7 +79,7 @@ func separateUnknownMembers(ex *Exchange) {
 	slices.Sort(ex.Event.Unknown)
 }
 
-// SendsUnknown reports whether undescribed members or parameters are sent to the platform.
+// SendsUnknown reports whether the gateway sends the platform a body member or a query parameter that the API description does not contain.
 func (ex *Exchange) SendsUnknown() bool {
 	return ex.Body.Unknown != nil || ex.Progress.forwarded != nil
 }
@@ -91,7 +92,7 @@ func (ex *Exchange) unknownCostReason(kind operation.Kind) string {
 	return "the effect of these members or parameters is unknown: " + strings.Join(ex.Event.Unknown, ", ")
 }
 
-// forwardUnknownRead turns an unmatched GET into a read of an unknown path, if the organisation permits it. A path below a resource belongs
+// forwardUnknownRead turns an unmatched GET into a read of an unknown path, if the organisation permits it. A path under a resource belongs
 // to that resource. Paths that may be calls of the run interface are refused.
 func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet ||

@@ -40,21 +40,21 @@ type Calls struct {
 
 // Deps are the dependencies of Calls. All are required except Sleep.
 type Deps struct {
-	// Redis stores the counts of calls, Records the notes of the translators.
+	// Redis stores the counts of calls. Records stores the facts that v2 does not return.
 	Redis, Records redis.Cmdable
 	Logger         *slog.Logger
 	Meter          metric.Meter
 	*view.Current
 	// API describes v2.
 	API *schema.API
-	// Lists limits the memory of lists translated at the same time, until the responses are sent. Further requests wait.
+	// Lists limits the memory of the lists that are being translated or sent. Requests beyond the limit wait.
 	Lists *filter.Memory
 	// Sleep and LedgerTypes are passed on to [translate.Deps].
 	Sleep       func(ctx context.Context, d time.Duration) error
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 }
 
-// New returns a Calls, which also holds the dependencies of translators that outlive a configuration.
+// New returns a Calls. It also holds the dependencies of translators that do not change with the configuration.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{
 		api: deps.API, lists: deps.Lists, moves: make(map[string][]string),
@@ -97,7 +97,7 @@ func (c *Calls) Tasks() []tasks.Task {
 	return []tasks.Task{{Name: "legacy notes", Until: tasks.Ended, Run: c.Recorder.Run}}
 }
 
-// list returns the legacy calls of an organisation, or of all organisations for "", and the brownouts of the next week.
+// list returns the legacy calls of an organisation and the brownouts of the next week. An empty organisation means all of them.
 func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.OptionalOrg) (none List, err error) {
 	org := string(p.Org)
 	var known []string
@@ -137,7 +137,7 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 	return List{calls, refused}, nil
 }
 
-// brownouts returns the brownouts of the next week for an organisation, or for all organisations for "".
+// brownouts returns the brownouts of the next week for an organisation. An empty org means all organisations.
 func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
@@ -155,7 +155,7 @@ func (c *Calls) brownouts(org string) []Brownout {
 	return out
 }
 
-// successors returns the v2 operations that replace a row's operation. The result is never nil.
+// successors returns the v2 operations that replace the operation of a row. The result is never nil.
 func (c *Calls) successors(who usage.RowKey) []string {
 	next := graphql.Successors(who.Operation)
 	if who.Dialect == string(route.V1) {

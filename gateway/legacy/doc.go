@@ -1,3 +1,3 @@
-// Package legacy serves the platform's legacy APIs. It creates their translators from the configuration, defines the
-// routes of all dialects, stores the translators' notes in Redis, and reports the remaining callers to operators.
+// Package legacy serves the platform's legacy APIs. It creates their translators from the configuration, defines the routes of all
+// dialects, stores facts that v2 does not return in Redis, and lists the remaining callers for operators.
 package legacy

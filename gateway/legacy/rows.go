@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Brownout is a period of refused calls to a legacy API.
+// Brownout is a scheduled outage: from From to Until, the gateway refuses the calls of an organisation to a legacy API.
 type Brownout struct {
 	Org     string    `json:"org"`
 	Dialect string    `json:"dialect"`
@@ -16,37 +16,38 @@ type Brownout struct {
 	Now bool `json:"now"`
 }
 
-// Call counts the calls of one operation by one caller with one program.
+// Call counts the calls of one legacy operation by one caller with one program.
 type Call struct {
 	Org       string `json:"org"`
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
-	// Agent is the program as product and major version.
+	// Agent is the name of the program with its major version.
 	Agent string    `json:"agent"`
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	// Statuses counts responses by class, such as "2xx".
 	Statuses map[string]int64 `json:"statuses"`
-	// V2 lists the v2 operations that replace the operation, most important first. It may be empty.
+	// V2 lists the v2 operations that replace the legacy operation, most important first. It may be empty.
 	V2 []string `json:"v2"`
-	// Became counts calls by the v2 operations that they actually made.
+	// Became counts the calls by the v2 operations into which the gateway translated them.
 	Became map[string]int64 `json:"became,omitempty"`
-	// Lost counts calls by field, for fields without an equivalent in v2.
+	// Lost counts the calls that used a field without an equivalent in v2, by field.
 	Lost map[string]int64 `json:"lost,omitempty"`
-	// Refused is the current or next brownout of the API.
+	// Refused is the current or next brownout for these calls, or nil.
 	Refused *Brownout `json:"refused,omitempty"`
 }
 
 // List is the response to a query for legacy calls.
 type List struct {
 	Calls []Call `json:"calls"`
-	// Brownouts lists the brownouts of the next week in order.
+	// Brownouts lists the brownouts of the next week, sorted by start.
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-// Endpoints returns the operators' API rows for legacy calls. With a nil Calls, the rows can only be listed.
+// Endpoints returns the admin API endpoint that lists the callers of the legacy APIs. If c is nil, the endpoint is only for use in
+// documentation, and must not be called.
 func (c *Calls) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// newConns tracks the connections of a server that have not sent a request yet. The net/http server drops the first request on a connection
-// that was accepted before Shutdown but read afterwards. Closing the listener and calling wait before Shutdown avoids that. The zero value
-// is ready to use.
+// newConns tracks the connections of a server on which no request has arrived. If a connection is accepted before Shutdown but its first
+// request is read afterwards, the net/http server drops the request. To avoid this, close the listener and call wait before Shutdown. The
+// zero value is ready to use.
 type newConns struct {
 	mu    sync.Mutex // guards the fields below
 	open  map[net.Conn]struct{}
@@ -34,7 +34,7 @@ func (n *newConns) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// wait blocks until no such connections are left or ctx ends.
+// wait blocks until a request has arrived on each connection, or until ctx ends.
 func (n *newConns) wait(ctx context.Context) {
 	n.mu.Lock()
 	if len(n.open) == 0 {

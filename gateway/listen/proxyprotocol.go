@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// headerTime limits the time for receiving a PROXY header.
+// headerTime is the time limit for receiving a PROXY header.
 const headerTime = 5 * time.Second
 
-// maxPending limits the connections whose PROXY header has not arrived.
+// maxPending is the maximum number of connections whose PROXY header has not arrived.
 const maxPending = 1024
 
-// newProxyListener returns a listener whose connections have the addresses of the PROXY protocol. Headers are read in the background, so
-// that a slow balancer does not delay other connections, and layers above always see the caller's address.
+// newProxyListener returns a listener whose connections have the addresses in their PROXY headers. It reads each header in the background
+// before Accept returns the connection, so that a slow load balancer does not delay other connections.
 func newProxyListener(inner net.Listener, c settings.Balancers) net.Listener {
 	if !c.Protocol {
 		return inner
@@ -34,7 +34,7 @@ type proxyListener struct {
 	net.Listener
 	config settings.Balancers
 	ready  chan accepted
-	// pending holds one element per connection whose header has not arrived.
+	// pending holds one element for each connection whose header has not arrived.
 	pending chan struct{}
 	closed  chan struct{}
 	close   sync.Once

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// NewReserved returns a listener with reserved file descriptors for a number of connections. When the process has no free descriptors, a
-// new connection takes two reserved ones, one for itself and one for serving the request, and returns them when it is closed.
+// NewReserved returns a listener that reserves file descriptors for the given number of connections. If the process has no free
+// descriptors, a new connection uses two reserved descriptors, one for the connection and one for serving requests. They are reserved again
+// when the connection is closed.
 func NewReserved(inner net.Listener, connections int) net.Listener {
 	l := &reserved{Listener: inner, want: connections * perConnection}
 	l.fill()
@@ -54,7 +55,7 @@ func (c reservedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// free releases the descriptors for one connection. It returns false if none are left.
+// free releases the reserved descriptors for one connection. It returns false if no descriptors are reserved.
 func (l *reserved) free() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +66,7 @@ func (l *reserved) free() bool {
 	return len(freed) > 0
 }
 
-// fill reserves descriptors up to the intended number, as far as they are available.
+// fill reserves descriptors until the intended number is reached or no descriptors are available.
 func (l *reserved) fill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

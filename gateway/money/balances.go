@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// balances exports metrics about the spending and the budgets of organisations and their teams, as read at the start of the latest pass. It
-// omits keys, because there can be many.
+// balances exports metrics about the spending and the budgets of organisations and their teams, as read at the start of the latest
+// reconciliation pass. It omits keys, because there can be many of them.
 type balances struct {
 	*Deps
 
@@ -24,13 +24,13 @@ type balances struct {
 	last map[string]balance
 }
 
-// balance holds the rows of the latest pass over one ledger.
+// balance holds the metrics from the latest pass over one ledger.
 type balance struct {
 	at   time.Time
 	rows []balanceRow
 }
 
-// balanceRow is the row of an organisation or a team.
+// balanceRow holds the metrics of an organisation or a team.
 type balanceRow struct {
 	scope   []attribute.KeyValue
 	burn    float64
@@ -60,7 +60,7 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	return b
 }
 
-// store stores the rows of the state that a pass has read.
+// store stores the metrics computed from the state that a pass has read.
 func (b *balances) store(org string, plan *ledger.Plan, s *ledger.State) {
 	found := slices.Clone(s.Balances)
 	if !slices.ContainsFunc(found, func(of ledger.Balance) bool { return of.Scope.Kind == ledger.KindOrg }) {
@@ -83,7 +83,7 @@ func (b *balances) store(org string, plan *ledger.Plan, s *ledger.State) {
 	b.last[org] = balance{b.Now(), rows}
 }
 
-// current returns the rows of recent passes.
+// current returns the metrics from passes that are not older than valid.
 func (b *balances) current() (rows []balanceRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *balances) current() (rows []balanceRow) {
 // microUSD is the number of micro-dollars in a dollar.
 const microUSD = 1e6
 
-// amountOf returns an amount of a ceiling in dollars or as a count.
+// amountOf converts an amount of a ceiling to dollars. It returns a count unchanged.
 func amountOf(ceiling int, n int64) float64 {
 	if ledger.IsMoney(ceiling) {
 		return float64(n) / microUSD

@@ -9,6 +9,6 @@
 // of recent runs, and the endpoints that reject usage reports ([StreamOptions]). The directory Deps.StateDir has the journal of owners.
 //
 // Types with JSON members, such as [Ledger], [Balance] and [Hold], are responses of the admin API, with amounts as text in USD; the types
-// of the same names in package policies/ledger hold micro-dollars. Begin reading with [Reserve] for calls and with [New] for the
-// background.
+// of the same names in package policies/ledger hold micro-dollars. Begin reading with [Reserve] for calls and with [New] for the background
+// loops.
 package money

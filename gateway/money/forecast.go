@@ -17,7 +17,7 @@ type Forecasts struct {
 	Scopes []Forecast `json:"scopes"`
 }
 
-// Forecast is the forecast of one scope, in USD: the costs accrued today and this month, and their estimated totals.
+// Forecast is the forecast of one scope, in USD. Today and ThisMonth are the costs accrued so far, Day and Month the estimated totals.
 type Forecast struct {
 	Scope     string   `json:"scope"`
 	PerHour   string   `json:"perHour"`

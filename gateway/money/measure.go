@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Measure is the stage that reads the facts of a run from its response: the queueing and run time of the job, its tokens and its cost. It
-// removes the usage report from a stream if only the gateway has requested it.
+// Measure is the stage that reads the facts about a run from the response: the queueing time and the run time of the job, the number of
+// tokens, and the cost. If the gateway added the request for a usage report to a streaming call, Measure removes the report from the
+// stream.
 type Measure struct{}
 
 // Name implements Filter.
@@ -21,7 +22,7 @@ func (Measure) Name() string { return "measure usage" }
 // Request implements Filter and does nothing.
 func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 
-// Response implements Filter. It reads the response, or its stream while it is being relayed.
+// Response implements filter.ResponseFilter. It reads the response, or its stream while it is being relayed.
 func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
@@ -50,7 +51,7 @@ func completes(row *operation.Spec) bool {
 type metered struct {
 	io.ReadCloser
 	ex *filter.Exchange
-	// completes is the result of the function of that name. lingers is set if Close reads the rest of the body.
+	// completes is the result of the function completes. lingers is set if Close reads the rest of the body.
 	completes, lingers bool
 	reader             Reader
 	noted              bool
@@ -69,7 +70,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. If the cost of the run depends on it, Close reads the rest of the response first.
+// Close implements io.Closer. If the cost of the run depends on the rest of the response, Close reads the rest first.
 func (m *metered) Close() error {
 	if !m.noted && m.lingers {
 		m.drain()
@@ -80,8 +81,8 @@ func (m *metered) Close() error {
 	return m.ReadCloser.Close()
 }
 
-// Limits on reading the response after the caller has disconnected. If the end marker and a usage report have arrived, the rest is read
-// only so that the connection can be reused.
+// Limits on reading the rest of a response after the caller has disconnected. maxLinger is the maximum number of bytes. lastLinger is the
+// time limit after the end marker and a usage report have arrived; the rest is then read only so that the connection can be reused.
 const (
 	maxLinger  = 1 << 20
 	lastLinger = time.Second
@@ -131,7 +132,7 @@ func runOf(r Result, completes bool) *filter.RunReport {
 	return ran
 }
 
-// jobOf returns nil for a job without facts.
+// jobOf returns j, or nil if j is the zero value.
 func jobOf(j *telemetry.Job) *telemetry.Job {
 	if *j == (telemetry.Job{}) {
 		return nil

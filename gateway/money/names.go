@@ -75,8 +75,8 @@ func (m *Money) CheckOwners(ctx context.Context) {
 
 func usd(micro int64) string { return catalog.Money(micro).String() }
 
-// known returns a function that reports whether the configuration contains an owner: a team, or a key in its team. Keys that are not
-// configured at all, such as revoked keys and the subjects of issuers, count for their team.
+// known returns a function that reports whether the configuration contains an owner, which is a team or a key in a team. A key that is not
+// configured, such as a revoked key or the subject of a token, counts as contained if its team is configured.
 func known(o *settings.Org) func(ledger.Owner) bool {
 	teams, keys := make(map[string]bool), make(map[string]string)
 	for _, t := range o.Teams {
@@ -97,7 +97,7 @@ func known(o *settings.Org) func(ledger.Owner) bool {
 	}
 }
 
-// adoptingTeam holds a team, which may no longer be configured, and its successor.
+// adoptingTeam holds the parameters for moving the resources and accrued costs of a team.
 type adoptingTeam struct {
 	adminapi.OrgParam
 
@@ -106,7 +106,7 @@ type adoptingTeam struct {
 	Key  string            `query:"key" doc:"move only the resources and accrued costs of this key"`
 }
 
-// adoptTeam moves everything of a team, or of one key in a team, to another team.
+// adoptTeam moves the resources and accrued costs of a team, or of one key in a team, to another team.
 func (m *Money) adoptTeam(ctx context.Context, _ adminapi.Principal, p adoptingTeam) (*AdoptedTeam, error) {
 	org, from, to, key := string(p.Org), string(p.From), string(p.To), p.Key
 	o, err := m.check(org)

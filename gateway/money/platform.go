@@ -14,8 +14,8 @@ import (
 // platform implements ledger.Platform with the accounts and prices in force.
 type platform struct{ *Deps }
 
-// List implements ledger.Platform. It returns priced resources of the counted kinds and, if callers are isolated, of the kinds with
-// owners.
+// List implements ledger.Platform. It returns the priced resources of the kinds that count against budgets. If callers are isolated, it
+// also returns the resources of all kinds that have owners.
 func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -82,7 +82,7 @@ func deleteOf(kind operation.Kind) string {
 	return "deletePod"
 }
 
-// audited makes a call about a resource on behalf of the gateway, and records it in the audit log like the calls of callers.
+// audited runs call, which changes a resource on behalf of the gateway, and records the change in the audit log.
 func (p platform) audited(org string, kind operation.Kind, id, op string, verb operation.Verb, call func() error) error {
 	if p.Audit == nil {
 		return call()

@@ -9,13 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Result holds the facts of a response that determine its cost.
+// Result holds the parts of a response that determine its cost.
 type Result struct {
 	// Tokens are the counts of the last complete usage report. Known means that these counts are complete. It is false without such a report,
 	// or if the response was cut off after content that the last report does not cover.
 	Tokens Tokens
 	Known  bool
-	// Partial is set if the last report has only output tokens: then Known is false and the input is unknown.
+	// Partial is set if the last report has only output tokens. Known is then false, and Tokens.Input is unknown.
 	Partial bool
 	// Failed is set if the response has an error, and neither a usage report nor content before it.
 	Failed bool
@@ -32,8 +32,8 @@ type Job struct {
 	Cost float64
 }
 
-// Reader extracts the token usage, the job facts and the errors from one response of a run, as it arrives. The zero value is ready for use.
-// It is not safe for concurrent use. End must always be called: it ends the Reader's coroutine.
+// Reader extracts the token usage, the job's state and times, and the errors from one response of a run, as it arrives. The zero value is
+// ready for use. It is not safe for concurrent use. End must always be called: it ends the Reader's coroutine.
 type Reader struct {
 	// Lines is set if each line of the response is a JSON document (NDJSON). A malformed line then does not affect the following ones.
 	Lines bool
@@ -62,8 +62,8 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Complete reports whether the response has sent its end marker and a usage report. Data that follows is not expected to change the
-// result.
+// Complete reports whether the response so far contains its end marker and a usage report. The rest of the response is then not expected to
+// change the result.
 func (r *Reader) Complete() bool {
 	return r.tally.done && r.tally.result(false).Known
 }

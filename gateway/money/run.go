@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// priceOf returns the price of runs on the endpoint or model of a call, if the ledger counts them.
+// priceOf returns the price of runs on the endpoint or model of a call. The price is unknown if the organisation has no ledger.
 func priceOf(ex *filter.Exchange) catalog.RunPrice {
 	if ex.Tenant.Budgets == nil {
 		return catalog.RunPrice{}
@@ -67,14 +67,14 @@ func onceOf(cost catalog.Money) ledger.Amounts {
 	return ledger.Amounts{ledger.Cost: int64(cost)}.Clamped()
 }
 
-// expectable reports whether a call is a single run, whose cost can be predicted from similar runs. A batch or a call to a load-balanced
-// endpoint is not.
+// expectable reports whether a call is a single run, whose cost can be predicted from similar runs. Batches and calls to load-balanced
+// endpoints are not single runs.
 func expectable(ex *filter.Exchange, row *operation.Spec) bool {
 	return !row.Opaque && !ex.AddsToBatch()
 }
 
-// unpriced refuses a run without a known price if a budget for accrued cost applies, unless it runs on an endpoint of the organisation,
-// where the workers are charged instead. A run whose target does not exist is refused with 404.
+// unpriced refuses a run with an unknown price if a budget for accrued cost applies. It allows runs on endpoints of the organisation,
+// because their workers are charged instead. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	if plan == nil || !plan.HasAccrualBudget(ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
@@ -116,8 +116,8 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	}
 }
 
-// settlementRun returns a settlement with the cost of a run. That is the maximum cost unless the platform refused the run or its response
-// states another cost. For a job that has not ended, the hold stays open under the job's ID.
+// settlementRun returns a settlement with the cost of a run. If the response does not determine the cost, the whole reservation is charged.
+// If the platform refused the run, nothing is charged. For a job that has not ended, the hold stays open under the job's ID.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price catalog.RunPrice) *ledger.Settlement {
 	r := ex.Cost.Reservation
 	s := &ledger.Settlement{
@@ -148,7 +148,7 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price 
 	return s
 }
 
-// atMost returns the facts of a run, with an unknown count of prompt tokens replaced by its upper bound size.
+// atMost returns ran. If the number of prompt tokens is unknown, it is replaced with size, an upper limit for it.
 func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 	if !ran.Partial {
 		return ran

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// observe reports the sandboxes in a response to the ledger, because the platform reports the rate of a sandbox only once it runs.
+// observe updates the ledger's records of the sandboxes in a response. The ledger needs these updates, because the platform does not report
+// the rate of a sandbox before the sandbox runs.
 func observe(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	prices, err := ex.Prices(ctx)
 	if err != nil {

@@ -3,11 +3,11 @@ package money
 // candidate is a usage report found in a JSON value, with its position in the value.
 type candidate struct {
 	report
-	// rank orders the vocabularies. depth is the number of objects around the report.
+	// rank is the rank of the member names in the report. depth is the number of objects around the report.
 	rank, depth int
 }
 
-// Ranks of vocabularies. A report of a lower rank never replaces a report of a higher rank.
+// Ranks of the sets of member names that reports use. A report of a lower rank never replaces a report of a higher rank.
 const (
 	rankTimings = iota + 1
 	rankCounts

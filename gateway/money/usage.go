@@ -45,7 +45,7 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 	ex.Cost.UsageRequested = true
 }
 
-// withoutUsage removes from a response the usage report that only the gateway has requested.
+// withoutUsage removes the usage report from a response if only the gateway, and not the caller, has requested the report.
 func withoutUsage(ex *filter.Exchange) error {
 	a := ex.Response
 	if !ex.Cost.UsageRequested || ex.Out.Resent || !a.Events() {
@@ -65,7 +65,8 @@ func withoutUsage(ex *filter.Exchange) error {
 // earlier. An event that is longer than any usage report is released as it arrives.
 type usageFilter struct {
 	io.ReadCloser
-	// ready may be read. begun is the beginning of an event. long is set if an earlier part of that event was released.
+	// ready contains the bytes for the next reads. begun contains the beginning of an event. long is set if an earlier part of this event has
+	// been released.
 	ready, begun bytes.Buffer
 	long         bool
 	err          error

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Coverage lists the rules for an operation of the v2 API or of the run interface. Operations without rules are not passed through:
-// an operation with a gap cannot be called, and the gateway does not start.
+// Coverage lists the rules for an operation of the v2 API or of the run interface. An operation without a required rule is never forwarded:
+// the operation cannot be called, and the gateway does not start.
 type Coverage struct {
 	Operation, Method, Path string
 	// Mutates is set if the operation changes something or incurs a cost.
@@ -63,7 +63,7 @@ func compare(api []*schema.Operation, rows []operation.Spec) []Coverage {
 
 func (c *Coverage) gap(what string) { c.Gaps = append(c.Gaps, what) }
 
-// row compares an operation with its spec. read is the operation that reads its resource, or nil.
+// row compares an operation with its spec. read is the operation that reads the resource of op, or nil.
 func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Operation) {
 	c.Price, c.Kind, c.Verb = string(row.Price), string(row.Kind), string(row.Verb)
 	if op.Mutates && !row.Verb.Changes() {
@@ -92,7 +92,7 @@ func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Op
 	}
 }
 
-// Check returns an error for each rule that an operation of api lacks, joined; see [Coverage].
+// Check returns a joined error with one error for each rule that an operation of the API lacks; see [Coverage].
 func Check(api []*schema.Operation) error {
 	var errs []error
 	for _, c := range CoverageOf(api) {

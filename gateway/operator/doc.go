@@ -4,9 +4,9 @@
 // ([EngineFactory]) and the rate limiters with their metrics ([Limiters], [Instruments]).
 //
 // Package gateway creates the types of this package and adds their Endpoints to the admin listener. The endpoints of a zero value can be
-// listed, for the reference of the API, but not called.
+// listed for the API reference, but cannot be called.
 //
-// In memory are the state of the configuration in force ([GatewayStatus]), the engine in force ([EngineFactory]), and the state of the
-// limiters. In Redis are the announcements of the running gateways ([Fleet]) and the log of configurations that were in force
-// ([Revisions]). Bundles of policies without a configured file are in a temporary directory.
+// The package keeps the state of the configuration in force ([GatewayStatus]), the engine in force ([EngineFactory]) and the state of the
+// limiters in memory. It stores the announcements of the running gateways ([Fleet]) and the log of configurations that were in force
+// ([Revisions]) in Redis, and bundles of policies without a configured file in a temporary directory.
 package operator

@@ -20,7 +20,8 @@ type Draft struct {
 	Rego string `json:"rego,omitempty"`
 }
 
-// Trial is a draft and a call. The call is given by Decision or by Input.
+// Trial is a request to evaluate a draft of policies for one call. If Decision is set, the call is the recorded call with this ID.
+// Otherwise, Input describes the call.
 type Trial struct {
 	Draft
 
@@ -48,8 +49,8 @@ type TrialResult struct {
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// PolicyResult is one verdict of a policy: denies (mode enforce), warns (mode warn), would deny (mode shadow), or changes, if the policy
-// changes the body.
+// PolicyResult is one verdict of a policy. For a violation, the verdict depends on the mode of the policy: "denies" (enforce), "warns"
+// (warn) or "would deny" (shadow). If the policy changes the body, the verdict is "changes".
 type PolicyResult struct {
 	Policy  string `json:"policy"`
 	Verdict string `json:"verdict"`
@@ -57,8 +58,8 @@ type PolicyResult struct {
 	Field   string `json:"field,omitempty"`
 }
 
-// UndeterminedPolicy is a policy without a verdict. Hidden lists the masked parts of the input that the
-// policy read.
+// UndeterminedPolicy is a policy without a verdict, because its verdict depends on masked parts of the input. Hidden lists the masked parts
+// that the policy read.
 type UndeterminedPolicy struct {
 	Policy string   `json:"policy"`
 	Hidden []string `json:"hidden"`

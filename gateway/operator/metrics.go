@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Instruments export the counters of a ratelimit.Limiter, and the duration of its exchanges with the store, as metrics.
+// Instruments export the counters of a ratelimit.Limiter, and the duration of its requests to the store, as metrics.
 type Instruments struct {
 	meter    metric.Meter
 	duration metric.Float64Histogram
@@ -52,7 +52,7 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	return n, errors.Join(append(errs, err)...)
 }
 
-// RecordDuration records the duration of an exchange with the store.
+// RecordDuration records the duration of a request to the store.
 func (n *Instruments) RecordDuration(ctx context.Context, took time.Duration) {
 	n.duration.Record(ctx, took.Seconds())
 }

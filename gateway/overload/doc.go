@@ -2,8 +2,8 @@
 // important first.
 //
 // An admitted request holds a [Slot]. A slot is working while the gateway processes the request, and paused while the request waits for the
-// platform or for the client. The limit of working slots depends on the number of processors, independent of the platform's latency. The
-// limit of all open slots depends on the memory. Admitted requests are never delayed again.
+// platform or for the client. The limit of working slots depends on the number of processors; the latency of the platform does not affect
+// it. The limit of all open slots depends on the memory. Admitted requests are never delayed again.
 //
 // A request without a free slot waits for a limited time in a queue of limited length. The next slot goes to organisations below their
 // equal share; among those, to requests that reduce costs, then to reads, then to changes; and among equals, to the organisation with the

@@ -12,8 +12,8 @@ type waiter struct {
 	priority Priority
 	since    time.Time
 	org      *org
-	// queue is the queue of the request, nil when the wait is over. slot is then the slot it received, nil if it was refused. done is
-	// closed when another goroutine ends the wait.
+	// queue is the queue that contains the request, or nil after the wait. Then slot is the slot that the request received, or nil if the
+	// request was refused. done is closed when another goroutine ends the wait.
 	queue *queue
 	place *list.Element
 	slot  *Slot
@@ -37,8 +37,8 @@ func (q *queue) next(now time.Time, standing time.Duration) *waiter {
 	return w
 }
 
-// enqueue queues a request, which may be admitted before enqueue returns. If the queue is full, it refuses another request. g.mu must be
-// held.
+// enqueue queues a request, which may be admitted before enqueue returns. If the queue is too long, enqueue refuses one of the queued
+// requests. g.mu must be held.
 func (g *Gate) enqueue(o *org, w *waiter) {
 	if o.open+o.waiting == 0 {
 		g.active++
@@ -136,7 +136,7 @@ func (g *Gate) rank(o *org, p Priority) rank {
 	return rank{share*float64(g.active) >= 1, p, share}
 }
 
-// victim returns the request to refuse when the queue is full: from the organisation with the most queued requests, and among equals from
+// victim returns the request to refuse when the queue is full. It takes the organisation with the most queued requests, and among equals
 // the one with more slots. g.mu must be held.
 func (g *Gate) victim() *waiter {
 	most := slices.MaxFunc(g.queued, func(a, b *org) int { return cmp.Or(a.waiting-b.waiting, a.open-b.open) })

@@ -1,2 +1,2 @@
-// Package platform creates the clients of the platform and of its run interface from a configuration.
+// Package platform creates the clients of the platform's REST API and run interface from the configuration.
 package platform

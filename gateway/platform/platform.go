@@ -7,12 +7,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// New returns the client of the platform.
+// New returns the client of the platform's REST API.
 func New(c *settings.Config) (*upstream.Client, error) {
 	return upstream.New(upstreamOf(c), credentialsOf(c))
 }
 
-// upstreamOf returns the client configuration for the platform.
+// upstreamOf returns the client configuration for the REST API.
 func upstreamOf(c *settings.Config) upstream.Config {
 	return upstream.Config{
 		BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256,
@@ -35,7 +35,7 @@ func balancedOf(c *settings.Config) upstream.Config {
 	return r
 }
 
-// credentialsOf returns the platform keys by organisation.
+// credentialsOf returns the platform key of each organisation.
 func credentialsOf(c *settings.Config) map[string]upstream.Credential {
 	m := make(map[string]upstream.Credential, len(c.Orgs))
 	for _, o := range c.Orgs {
@@ -46,7 +46,7 @@ func credentialsOf(c *settings.Config) map[string]upstream.Credential {
 	return m
 }
 
-// runCredentials returns the platform keys for the run interface and load-balanced endpoints.
+// runCredentials returns the platform key of each organisation for the run interface and load-balanced endpoints.
 func runCredentials(c *settings.Config) map[string]upstream.Credential {
 	m := credentialsOf(c)
 	for _, o := range c.Orgs {

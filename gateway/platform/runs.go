@@ -15,16 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Runs configures the run interface.
+// Runs holds the clients of the run interface.
 type Runs struct {
 	api *schema.API
-	// Client is nil if the run interface is not served. Balanced is nil if load-balanced endpoints are not served.
+	// Client is the client for jobs and chat, or nil if the gateway does not serve the run interface. Balanced is the client for load-balanced
+	// endpoints, or nil if the gateway does not serve them.
 	Client, Balanced *upstream.Client
 	batches          bool // whether batches are served
 	paths            bool // whether model server paths named by organisations are served
 }
 
-// NewRuns creates the clients for a configuration and an API description.
+// NewRuns returns Runs for a configuration. api is the description of the run interface.
 func NewRuns(cfg *settings.Config, api *schema.API) (r Runs, err error) {
 	r.api, r.batches = api, cfg.Run.Batches
 	r.paths = slices.ContainsFunc(cfg.Orgs, func(o settings.Org) bool { return len(o.ModelPaths) > 0 })
@@ -48,8 +49,8 @@ func (r Runs) Close() {
 	}
 }
 
-// PublicRuns returns the URL at which callers reach the run interface. It is "" if the interface is not served or the URL is
-// unknown.
+// PublicRuns returns the URL at which callers reach the run interface. It returns "" if the gateway does not serve the run interface, or if
+// its public URL is not configured.
 func PublicRuns(c *settings.Config) string {
 	if c.Platform.RunURL == "" {
 		return ""
@@ -57,8 +58,8 @@ func PublicRuns(c *settings.Config) string {
 	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
-// PublicBalanced returns the URL at which callers reach a load-balanced endpoint, with {id} for its ID. It is "" if these are not
-// served or the URL is unknown.
+// PublicBalanced returns the URL at which callers reach a load-balanced endpoint. In the URL, {id} stands for the endpoint's ID.
+// PublicBalanced returns "" if the gateway does not serve load-balanced endpoints, or if their public URL is not configured.
 func PublicBalanced(c *settings.Config) string {
 	switch {
 	case c.Platform.BalancedURL == "":
@@ -71,8 +72,8 @@ func PublicBalanced(c *settings.Config) string {
 	return ""
 }
 
-// Routes returns the routes of the platform's v2 API, of the served parts of the run interface, and of the pages that describe them. The
-// operations that the gateway itself describes in the API need no credential.
+// Routes returns the routes of the v2 API, of the parts of the run interface that the gateway serves, and of the pages that describe both.
+// Callers need no credential for these pages, or for operations that the gateway answers without calling the platform.
 func Routes(api *schema.API, runs Runs) ([]filter.Served, error) {
 	pages, err := reference.Files()
 	if err != nil {
@@ -100,7 +101,7 @@ func Routes(api *schema.API, runs Runs) ([]filter.Served, error) {
 	return routes, nil
 }
 
-// routes returns the routes of the served parts of the run interface.
+// routes returns the routes of the parts of the run interface that the gateway serves.
 func (r Runs) routes() (routes []filter.Served) {
 	for _, op := range r.api.Operations() {
 		this := route.Route{ID: op.ID, Dialect: route.Run, Method: op.Method, Pattern: op.Path}
@@ -118,7 +119,7 @@ func (r Runs) routes() (routes []filter.Served) {
 	return routes
 }
 
-// description returns the API description of the served parts of the run interface.
+// description returns the API description of the parts of the run interface that the gateway serves.
 func (r Runs) description(routes []filter.Served) reference.File {
 	served := make(map[string]bool)
 	for i := range routes {
@@ -128,7 +129,7 @@ func (r Runs) description(routes []filter.Served) reference.File {
 	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })}
 }
 
-// modelsTag is the tag of operations for language model clients, batchesTag the tag of batch operations.
+// modelsTag is the tag of operations for clients of language models. batchesTag is the tag of batch operations.
 const (
 	modelsTag  = "Language models"
 	batchesTag = "Batches"

@@ -1,5 +1,5 @@
-// Package problem defines the refusals of the gateway: RFC 9457 problem details, and the closed list of refusal kinds.
+// Package problem defines the error responses of the gateway: problem details (RFC 9457), and the complete list of their kinds.
 //
-// A Problem has the form of the v2 API. Package filter converts it to the form of the legacy dialects. A Problem contains
-// only text for the caller; the internal cause of an error is never encoded.
+// A Problem has the form of errors of the v2 API. Package filter converts it to the forms of the legacy dialects. The encoded Problem
+// contains only text for the caller, never the internal cause of the error.
 package problem

@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// Kind names a type of refusal. The list is closed: every response that the gateway generates by itself has one of these
-// kinds, so that operators can count them and the documentation can list them.
+// Kind is a kind of error response. Every error response that the gateway itself generates has one of the kinds in this package, so that
+// operators can count errors by kind and the documentation can list all kinds.
 type Kind string
 
-// The kinds, in the order of request processing.
+// The kinds, in the order in which a request is processed.
 const (
 	TooLarge               Kind = "too_large"
 	BadRequest             Kind = "bad_request"
@@ -47,7 +47,7 @@ const (
 	Internal               Kind = "internal"
 )
 
-// kinds maps every kind to its status. docs/errors.md describes the kinds.
+// kinds maps every kind to its HTTP status. docs/errors.md describes the kinds.
 var kinds = map[Kind]int{
 	TooLarge:               http.StatusRequestEntityTooLarge,
 	BadRequest:             http.StatusBadRequest,
@@ -90,10 +90,10 @@ func (k Kind) Status() int {
 	return cmp.Or(kinds[k], http.StatusInternalServerError)
 }
 
-// title returns the title of the kind's problems: the reason phrase of its status.
+// title returns the title of problems of this kind, which is the reason phrase of the HTTP status.
 func (k Kind) title() string {
 	if k == TooLarge {
-		return "Content Too Large" // RFC 9110; net/http has the former phrase
+		return "Content Too Large" // RFC 9110; net/http returns the older phrase
 	}
 	return http.StatusText(k.Status())
 }

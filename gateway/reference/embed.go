@@ -13,28 +13,29 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Path is the path of the page, AccessPath the path of the data about the reader's key, and RunPath the path of the run
-// interface's description, if the run interface is served.
+// Path is the path of the page. AccessPath is the path of the [Access] for the reader's key. RunPath is the path of the API description of
+// the run interface, which exists only if the gateway serves the run interface.
 const (
 	Path       = "/docs"
 	AccessPath = "/docs/access"
 	RunPath    = "/docs/run.json"
 )
 
-// policy allows the page to execute and fetch only content of this gateway. No scripts or styles are inline.
+// policy is the Content-Security-Policy of the page. It permits the page to load, execute and fetch only content of this gateway. The page
+// has no inline scripts or styles.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// File is one file of the reference.
+// File is a file of the API reference.
 type File struct {
 	// Path is the URL path of the file.
 	Path   string
 	Header http.Header
-	// Body returns the content. It reads the file on first use.
+	// Body returns the content, which is read on first use.
 	Body func() []byte
 }
 
-// Files returns the files of the reference, beginning with the page.
+// Files returns the files of the API reference. The first file is the page.
 func Files() ([]File, error) {
 	files := []File{{Path: Path, Body: asset("docs.html"), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
@@ -61,7 +62,7 @@ func Files() ([]File, error) {
 	return files, nil
 }
 
-// asset returns a function that reads an embedded file once.
+// asset returns a function that returns the content of an embedded file. It reads the file only once.
 func asset(name string) func() []byte {
 	return sync.OnceValue(func() []byte {
 		body, err := assets.ReadFile("assets/" + name)

@@ -12,15 +12,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// errEarlyBytes is returned if a caller sent data before the response to its upgrade request (RFC 6455, section 4.1). The data may be meant
-// for another reader.
+// errEarlyBytes is returned if a caller sent data before it received the response to its upgrade request, which RFC 6455, section 4.1,
+// forbids. The data may be another request.
 var errEarlyBytes = errors.New("unexpected data after the WebSocket request")
 
-// lingerTime limits how long a caller may take to close a WebSocket that the worker has closed.
+// lingerTime is the time that a caller has to close a WebSocket after the worker has closed it.
 const lingerTime = 5 * time.Second
 
-// tunnel answers an upgrade request and copies bytes in both directions until one side ends. It returns nil if that side closed its
-// connection cleanly.
+// tunnel responds to an upgrade request and copies bytes in both directions until one side closes its connection. It returns nil if this
+// side closed its connection cleanly.
 func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	worker := ex.Response.Tunnel
 	defer func() { _ = worker.Close() }()
@@ -66,7 +66,7 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	return first.err
 }
 
-// pass copies one direction with a pooled buffer.
+// pass copies from src to dst with a pooled buffer.
 func (h *Handler) pass(dst io.Writer, src io.Reader) (int64, error) {
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
@@ -79,7 +79,7 @@ type (
 	onlyReader struct{ io.Reader }
 )
 
-// deadlineConn is the connection to a caller, with a time limit for writing each part.
+// deadlineConn is the connection to a caller. Each Write has a time limit.
 type deadlineConn struct {
 	net.Conn
 	patience time.Duration

@@ -1,6 +1,6 @@
-// Package route maps a method and an unparsed path to one operation.
+// Package route maps the method and the unparsed path of a request to an operation.
 //
-// Matching works on the bytes of the request target, segment by segment. Each route has exactly one spelling. Anything that parsers could
-// interpret differently (dot segments, escaped slashes, backslashes, empty segments, path parameters) is refused instead of normalised, so
-// that several parsers in a row cannot disagree about the route of a request.
+// The package matches the bytes of the request target, segment by segment. Each route has exactly one spelling. The package does not
+// normalise paths, but refuses everything that parsers could interpret differently (dot segments, escaped slashes, backslashes, empty
+// segments, path parameters). Other parsers that handle the same request therefore find the same route.
 package route

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// maxPath is the maximum length of a path. The platform's longest path is a quarter of it.
+// maxPath is the maximum length of a path in bytes, which is four times the length of the platform's longest path.
 const maxPath = 1024
 
-// checkPath accepts only the plain spelling of a path (RFC 3986, section 3.3, narrowed): printable ASCII without backslash, semicolon,
-// fragment or dot segments, without escapes for any of these, and without escapes for characters that need none.
+// checkPath returns an error unless a path has its simplest spelling (RFC 3986, section 3.3, narrowed). The path must consist of printable
+// ASCII, without backslashes, semicolons, fragments and dot segments. It must not contain escapes for these, or for characters that need no
+// escape.
 func checkPath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return &PathError{"the request target is not an absolute path"}
@@ -32,7 +33,7 @@ func checkPath(path string) error {
 				return &PathError{"the path contains an escaped separator, dot, control or non-ASCII character"}
 			}
 			if unreserved(b) {
-				return ErrNotFound // another spelling of a path that may have a route
+				return ErrNotFound // another spelling of a path that a route may match
 			}
 			i += 2
 		}
@@ -48,8 +49,8 @@ func checkPath(path string) error {
 // maxRest is the maximum length of the part matched by {name...}.
 const maxRest = 8 << 10
 
-// checkRest refuses the part of a path matched by {name...} only if some parser may find a dot segment in it: after decoding escapes once
-// or several times, between backslashes, or before a semicolon. Everything else is left to the receiver.
+// checkRest checks the part of a path that {name...} matches. It returns an error if a parser may find a dot segment in this part: after
+// decoding escapes once or several times, between backslashes, or before a semicolon. It leaves all other checks to the receiver.
 func checkRest(rest string) error {
 	if len(rest) > maxRest {
 		return &PathError{"the path is too long"}
@@ -72,13 +73,14 @@ func checkRest(rest string) error {
 	return nil
 }
 
-// unreserved reports whether a byte never needs an escape (RFC 3986, section 2.3), so that its escape is a second spelling. The dot is
-// excluded, because allowedEscape refuses its escape.
+// unreserved reports whether a byte never needs an escape (RFC 3986, section 2.3). An escape of such a byte would be a second spelling. It
+// returns false for the dot, because allowedEscape already refuses the escape of a dot.
 func unreserved(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '~'
 }
 
-// allowedEscape reports whether an escaped byte may occur in a parameter: printable ASCII without meaning in paths.
+// allowedEscape reports whether an escape of a byte may occur in a parameter. The byte must be printable ASCII and have no special meaning
+// in paths.
 func allowedEscape(b byte) bool {
 	return b >= ' ' && b < 0x7f && !strings.ContainsRune(`/\.%;#?`, rune(b))
 }

@@ -11,8 +11,8 @@ const (
 	maxParams = 64
 )
 
-// ParseQuery parses a query strictly: pairs separated by "&" only, valid escapes, printable UTF-8, and at most 64 parameters. It returns a
-// *PathError where url.ParseQuery would silently drop a pair.
+// ParseQuery parses a query strictly. Pairs must be separated by "&", escapes must be valid, and names and values must be printable UTF-8.
+// There must be at most 64 parameters. For any other query, ParseQuery returns a *PathError.
 func ParseQuery(raw string) (url.Values, error) {
 	if raw == "" {
 		return nil, nil

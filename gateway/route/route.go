@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Dialect is the API that a caller uses.
+// Dialect is the name of an API that callers use.
 type Dialect string
 
 // The dialects.
@@ -17,7 +17,7 @@ const (
 	V2      Dialect = "v2"
 	V1      Dialect = "v1"
 	GraphQL Dialect = "graphql"
-	// Run is the run interface. Chat is its OpenAI-compatible part, whose errors have another form.
+	// Run is the run interface. Chat is the OpenAI-compatible part of the run interface, which has another form of errors.
 	Run  Dialect = "run"
 	Chat Dialect = "chat"
 )
@@ -25,37 +25,37 @@ const (
 // IsRun reports whether the dialect belongs to the run interface.
 func (d Dialect) IsRun() bool { return d == Run || d == Chat }
 
-// Route is one operation at one path.
+// Route maps a method and a path pattern to an operation.
 type Route struct {
 	// ID is the name of the operation within its dialect.
 	ID      string
 	Dialect Dialect
-	// Method is an HTTP method or AnyMethod.
+	// Method is an HTTP method or [AnyMethod].
 	Method string
-	// Pattern is the path with {name} for parameters, such as "/v2/pods/{id}". A parameter matches one whole segment. A final {name...}
-	// matches the rest of the path as sent, which may contain escapes but no dot segments.
+	// Pattern is the path with parameters in the form {name}, such as "/v2/pods/{id}". A parameter matches one whole segment. A parameter
+	// {name...} at the end matches the rest of the path as sent. The rest may contain escapes, but no dot segments.
 	Pattern string
-	// Public routes need no credential.
+	// Public is true if callers need no credential.
 	Public bool
-	// IgnoresBody routes read the body but never decode it.
+	// IgnoresBody is true if the body is read but not decoded.
 	IgnoresBody bool
 }
 
-// AnyMethod matches GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.
+// AnyMethod is a [Route.Method] that matches GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.
 const AnyMethod = "*"
 
-// Match is the result of matching a request.
+// Match is the route that [Table.Match] has found for a request.
 type Match struct {
 	Route *Route
 	// Params contains the decoded path parameters. It is nil if the path has no parameters.
 	Params map[string]string
 }
 
-// ErrNotFound is returned if no route has the path.
+// ErrNotFound is returned if the path matches no route.
 var ErrNotFound = errors.New("route: no operation has this path")
 
-// Suggest returns the path of a route that was probably meant by an unmatched path: below /v2 or /v1, or without a trailing slash. It
-// returns "" without a suggestion.
+// Suggest returns the path that a caller probably meant by a path that matches no route: the path with the prefix /v2 or /v1, or without a
+// trailing slash. It returns "" if neither matches a route.
 func (t *Table) Suggest(method, path string) string {
 	trimmed := strings.TrimRight(path, "/")
 	for _, candidate := range []string{trimmed, "/v2" + trimmed, "/v1" + trimmed} {
@@ -67,7 +67,7 @@ func (t *Table) Suggest(method, path string) string {
 	return ""
 }
 
-// MethodError is returned if the path exists but not with the requested method.
+// MethodError is returned if the path matches a route, but no route with the requested method.
 type MethodError struct {
 	// Allow lists the allowed methods, sorted.
 	Allow []string
@@ -78,7 +78,7 @@ func (e *MethodError) Error() string {
 	return "route: the path supports only " + strings.Join(e.Allow, ", ")
 }
 
-// PathError is returned for a path or query that could be parsed in more than one way.
+// PathError is returned if parsers could interpret a path or query in different ways.
 type PathError struct {
 	// Reason is the message for the caller. It does not repeat the path.
 	Reason string
@@ -87,7 +87,7 @@ type PathError struct {
 // Error implements error.
 func (e *PathError) Error() string { return "route: " + e.Reason }
 
-// Table matches requests. It is immutable and safe for concurrent use.
+// Table finds the route of a request. It is immutable and safe for concurrent use.
 type Table struct {
 	root *node
 }
@@ -99,12 +99,12 @@ type node struct {
 	name    string // of the parameter matched by this node
 	rest    *node  // the child for a final {name...}
 	methods map[string]*Route
-	// dialect is the dialect of the first route at or below this node.
+	// dialect is the dialect of the first route that ends at this node or at a descendant.
 	dialect Dialect
 }
 
-// NewTable returns a Table. It returns an error that names both routes if two of them have the same method and path, or use different names
-// for one parameter.
+// NewTable returns a Table with the given routes. If two routes have the same method and path, or different names for the same parameter,
+// NewTable returns an error that names both routes.
 func NewTable(routes []Route) (*Table, error) {
 	t := &Table{root: new(node)}
 	var errs []error
@@ -168,8 +168,8 @@ func (n *node) child(seg string) (*node, error) {
 	return n.static[seg], nil
 }
 
-// Dialect returns the dialect for reporting errors of a path, whether the path matches or not: the dialect of the last literal segment that
-// the path shares with a route, or V2.
+// Dialect returns the dialect in which an error about a path is reported. The path need not match a route: the result is the dialect of the
+// last literal segment that the path has in common with a route, or V2 if they have no segment in common.
 func (t *Table) Dialect(path string) Dialect {
 	d := V2
 	if t == nil {
@@ -208,8 +208,8 @@ func (t *Table) rest(path string) int {
 	return len(path)
 }
 
-// Match finds the route for a method and the path of the request target as received, without the query. Literal segments take precedence
-// over parameters. It returns ErrNotFound, a *MethodError or a *PathError if no route matches.
+// Match finds the route for a method and a path. path is the path of the request target as received, without the query. Literal segments
+// take precedence over parameters. If no route matches, the error is [ErrNotFound], a [*MethodError] or a [*PathError].
 func (t *Table) Match(method, path string) (Match, error) {
 	rest := t.rest(path)
 	if err := checkPath(path[:rest]); err != nil {
@@ -271,8 +271,8 @@ func sortedMethods(m map[string]*Route) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// dropEmptySegments removes empty segments, because v1 callers are known to send trailing or doubled slashes. This is safe, because v1
-// paths are never forwarded.
+// dropEmptySegments removes empty segments, because some v1 callers send trailing or doubled slashes. This is safe, because v1 paths are
+// never forwarded.
 func dropEmptySegments(path string) string {
 	parts := slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
 	return "/" + strings.Join(parts, "/")

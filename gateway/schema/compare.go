@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// Difference lists the differences between two API descriptions for one operation.
+// Difference describes how two API descriptions differ in one operation.
 type Difference struct {
-	// Operation is the operationId in the older description, or in the newer one if the older one lacks the operation, or
-	// method and path if there is no operationId.
+	// Operation is the operationId in the older description or, if the older description lacks the operation, in the newer one. If there is no
+	// operationId, Operation is the method and the path.
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Changes holds a single change in [InOperation] if only one of the descriptions has the operation.
+	// Changes lists the changes. If only one of the descriptions has the operation, there is a single change in [InOperation].
 	Changes []Change `json:"changes"`
 }
 
 // Change is one difference in an operation.
 type Change struct {
-	// What is New, Gone or Changed.
+	// What is one of the constants New, Gone and Changed.
 	What string `json:"what"`
-	// In is the part of the operation, one of the In constants.
+	// In is the part of the operation that differs. It is one of the constants whose names begin with In.
 	In string `json:"in"`
-	// Name is the parameter, the path of the member such as gpu.count or ports[], or the status.
+	// Name is the name of the parameter, the path of the member (such as gpu.count or ports[]) or the status, depending on In.
 	Name string `json:"name,omitempty"`
-	// Older and Newer hold the constraints that only the older or only the newer description has, in JSON Schema terms.
+	// Older and Newer list, in terms of JSON Schema, the constraints that only the older or only the newer description contains.
 	Older string `json:"older,omitempty"`
 	Newer string `json:"newer,omitempty"`
 }
@@ -51,12 +51,12 @@ const (
 	InStatus    = "status"
 )
 
-// MaxDescription is the maximum size in bytes of descriptions that are read from other sources.
+// MaxDescription is the maximum size, in bytes, of an API description that is read from a file or server.
 const MaxDescription = 16 << 20
 
-// Compare returns the differences between two OpenAPI descriptions, sorted by path and method. It ignores prose, examples
-// and the schemas of path parameters. An error status that the newer description covers by default, and an operation with
-// x-unpublished, do not count as gone.
+// Compare returns the differences between two OpenAPI descriptions, sorted by path and method. It ignores prose, examples and the schemas
+// of path parameters. It does not report an error status as gone if the newer description has a response named default, and does not report
+// an operation as gone if the operation has the extension x-unpublished.
 func Compare(older, newer []byte) ([]Difference, error) {
 	before, err := readOutline(older)
 	if err != nil {
@@ -88,8 +88,7 @@ func Compare(older, newer []byte) ([]Difference, error) {
 	return out, errors.Join(before.err, after.err)
 }
 
-// MissingOperations returns the operations of a newer OpenAPI description that a does not describe, each as method and
-// path.
+// MissingOperations returns the method and path of each operation that is in newer, an OpenAPI description, but not in a.
 func (a *API) MissingOperations(newer []byte) ([]string, error) {
 	theirs, err := readOutline(newer)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *API) MissingOperations(newer []byte) ([]string, error) {
 	return out, nil
 }
 
-// outline is a description that is parsed leniently, because it may be incomplete or invalid.
+// outline is an API description that is parsed leniently, because it may be incomplete or invalid.
 type outline struct {
 	*source
 	operations map[string]*outlined // by method and anonymous path

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// defaultTree holds the default values of an object schema and of the objects in it.
+// defaultTree holds the default values of the members of an object, including nested objects.
 type defaultTree struct {
 	values   map[string]any          // by member
 	children map[string]*defaultTree // by member; also for the elements of arrays
 }
 
-// FillDefaults returns a create request with the platform's defaults for omitted members, so that policies see the
-// complete request. The result is not sent to the platform. For every other operation it returns doc itself, because an
-// omitted member of an update keeps its value. It does not modify doc; the result may share parts with it.
+// FillDefaults returns a copy of doc, the body of a request that creates a resource, in which omitted members have the platform's default
+// values. Policies evaluate the copy; it is not sent to the platform. For all other operations, FillDefaults returns doc itself, because
+// members that an update omits keep their values. It does not modify doc, but the result may share parts with doc.
 //
-// It omits a default if the platform would take the value from a template (startSsh and startJupyter of a pod with
-// templateId), or if the platform would reject the member (workers.idleTimeout of a QUEUE endpoint that scales by
-// REQUEST_COUNT). Call FillDefaults after a template has been merged.
+// FillDefaults does not set members whose values the platform would take from a template (startSsh and startJupyter of a pod with
+// templateId) or that the platform would reject (workers.idleTimeout of a QUEUE endpoint that scales by REQUEST_COUNT). If a template is
+// merged into doc, call FillDefaults afterwards.
 func (op *Operation) FillDefaults(doc any) any {
 	if op.defaults == nil {
 		return doc
@@ -45,9 +45,9 @@ func (op *Operation) FillDefaults(doc any) any {
 	return body
 }
 
-// WithoutRefusedDefault returns a copy of a create request without default values that generated clients send and the platform would
-// reject: workers.idleTimeout of an endpoint that must not set it, and empty mounts of a new endpoint. Released clients send such mounts
-// together with networkVolumes. It does not modify doc.
+// WithoutRefusedDefault returns a copy of doc, the body of a request that creates a resource, without default values that generated clients
+// send but the platform would reject. These are workers.idleTimeout of an endpoint that must not have an idle timeout, and empty mounts of
+// an endpoint, which released clients send together with networkVolumes. It does not modify doc.
 func (op *Operation) WithoutRefusedDefault(doc any) any {
 	body, _ := doc.(map[string]any)
 	if mounts, given := body["mounts"].(map[string]any); given && op.ID == "createEndpoint" && noneIn(mounts) {
@@ -66,7 +66,7 @@ func (op *Operation) WithoutRefusedDefault(doc any) any {
 	return body
 }
 
-// noneIn reports whether all members of an object are empty lists.
+// noneIn reports whether all values in lists are empty lists.
 func noneIn(lists map[string]any) bool {
 	for _, v := range lists {
 		if list, ok := v.([]any); !ok || len(list) > 0 {
@@ -76,7 +76,7 @@ func noneIn(lists map[string]any) bool {
 	return true
 }
 
-// fill returns a copy of an object with defaults for omitted members, recursively.
+// fill returns a copy of an object in which omitted members, also in nested objects, have their default values.
 func (t *defaultTree) fill(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	for name, value := range t.values {

@@ -7,12 +7,12 @@ import _ "embed"
 //go:embed openapi.json
 var openAPI []byte
 
-// sandboxes describes the operations that the platform's own description lacks; see doc.go.
+// sandboxes is the description of the operations for sandboxes; see doc.go.
 //
 //go:embed sandboxes.json
 var sandboxes []byte
 
-// runInterface describes the run interface; see doc.go.
+// runInterface is the description of the run interface; see doc.go.
 //
 //go:embed run.json
 var runInterface []byte

@@ -10,15 +10,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// The methods of document below convert the validator's error tree to violations, one for each leaf. They determine the
-// kind of an error from the description at the location that the error names, not from the error message.
+// The methods of document in this file convert the error tree of the validator to violations, one for each leaf. They determine the kind of
+// an error from the schema at the error's location, not from the error message.
 
-// marks holds facts about the whole description that explanations use.
+// marks holds facts about the whole description that are needed to explain errors.
 type marks struct {
-	// declared holds, by pointer of a schema with unevaluatedProperties, the members that any of its parts declares. If a
-	// part fails, the validator also reports its members as unevaluated, which is only a consequence of the other error.
+	// declared maps the pointer of each schema with unevaluatedProperties to the members that the parts of the schema declare. If validation
+	// by a part fails, the validator also reports the members of this part as unevaluated. Such a report is only a consequence of the other
+	// error.
 	declared map[string]map[string]bool
-	// tags holds, by pointer of a variant of a union, the member that distinguishes the variants.
+	// tags maps the pointer of each variant of a union to the name of the member that distinguishes the variants.
 	tags map[string]string
 }
 
@@ -28,7 +29,7 @@ func newMarks(src *source) *marks {
 	return m
 }
 
-// scan collects these facts from a node and its descendants.
+// scan collects the facts in marks from a node and its descendants.
 func (m *marks) scan(src *source, pointer string, node any) {
 	switch node := node.(type) {
 	case []any:
@@ -57,8 +58,8 @@ func (m *marks) scan(src *source, pointer string, node any) {
 	}
 }
 
-// discriminator returns the member that distinguishes the variants of a union, and the references of the variants by the
-// member's value.
+// discriminator returns the name of the member that distinguishes the variants of a union, and a map from values of this member to
+// references to the variants.
 func discriminator(schema map[string]any) (tag string, mapping map[string]string) {
 	d, _ := schema["discriminator"].(map[string]any)
 	tag, _ = d["propertyName"].(string)
@@ -98,8 +99,7 @@ func (d *document) violations(err *jsonschema.ValidationError, doc any) []Violat
 	return tidy(vs)
 }
 
-// faults collects the errors that are meaningful by themselves: the leaves of the tree, and unions without a matching
-// branch.
+// faults appends the errors in the tree err that can be explained by themselves: leaves, and unions without a matching branch.
 func (d *document) faults(faults []*jsonschema.ValidationError, err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(err.Causes) == 0 || isUnion(err) {
 		return append(faults, err)
@@ -115,7 +115,7 @@ func isUnion(err *jsonschema.ValidationError) bool {
 	return strings.HasSuffix(at, "/oneOf") || strings.HasSuffix(at, "/anyOf")
 }
 
-// ordered sorts errors and limits their number before they are processed further, because a body can have thousands.
+// ordered sorts errors and limits their number, because a body can have thousands of errors.
 func ordered(faults []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	slices.SortFunc(faults, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(
@@ -126,7 +126,7 @@ func ordered(faults []*jsonschema.ValidationError) []*jsonschema.ValidationError
 	return faults[:min(len(faults), maxFaults)]
 }
 
-// find explains one of the errors that faults returned.
+// find explains an error that faults has returned.
 func (d *document) find(err *jsonschema.ValidationError, doc any) []finding {
 	if len(err.Causes) == 0 {
 		return d.leaf(err, doc)
@@ -151,8 +151,8 @@ func (d *document) branch(prefix string, err *jsonschema.ValidationError, doc an
 	return found
 }
 
-// union explains why no branch of a oneOf or anyOf matches. If a member distinguishes the variants, it explains the
-// errors of the variant that the value names, otherwise it returns one general message.
+// union explains why no branch of a oneOf or anyOf matches. If a member distinguishes the variants, union explains the errors of the
+// variant that the member selects. Otherwise it returns one general message.
 func (d *document) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
 	tokens := splitEscaped(err.InstanceLocation)
 	where := places(doc, tokens)
@@ -185,8 +185,8 @@ func (d *document) union(parent, keyword string, err *jsonschema.ValidationError
 	return d.branch(fmt.Sprintf("%s/%s/%d", parent, keyword, i), err, doc)
 }
 
-// dropWrongVariants reduces the errors of an object that is the wrong variant of a union to the error about its tag,
-// because the others follow from it.
+// dropWrongVariants drops consequential errors. If an object is the wrong variant of a union, only the error about its distinguishing
+// member remains.
 func (d *document) dropWrongVariants(found []finding) []finding {
 	for variant, tag := range d.marks().tags {
 		for _, wrong := range found {
@@ -202,8 +202,8 @@ func (d *document) dropWrongVariants(found []finding) []finding {
 	return found
 }
 
-// dropBesideType drops the other errors of a value with the wrong type: for a number spelled 8e-1, an error about the
-// minimum is no help.
+// dropBesideType drops all other errors about a value that has the wrong type. For example, for a number spelled 8e-1, an error about the
+// minimum would not help.
 func dropBesideType(found []finding) []finding {
 	mistyped := make(map[string]bool)
 	for _, f := range found {
@@ -224,7 +224,7 @@ func fragment(err *jsonschema.ValidationError) string {
 	return pointer
 }
 
-// places converts the tokens of a pointer into doc to names and array indexes.
+// places converts the tokens of a pointer to member names and array indexes of doc.
 func places(doc any, tokens []string) []any {
 	out := make([]any, 0, len(tokens)+1)
 	for _, t := range tokens {

@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// joined holds the members of an OpenAPI document that join uses.
+// joined holds the members of an OpenAPI document that join reads or changes.
 type joined struct {
 	OpenAPI    json.RawMessage                       `json:"openapi"`
 	Info       json.RawMessage                       `json:"info"`
@@ -17,8 +17,8 @@ type joined struct {
 	Components map[string]map[string]json.RawMessage `json:"components"`
 }
 
-// join returns the description base with the tags, paths and components of other. It returns an error if both have a path
-// or a component of the same name.
+// join returns the description base with the tags, paths and components of the description other added. It returns an error if both contain
+// the same path or component.
 func join(base, other []byte) ([]byte, error) {
 	var doc, more joined
 	if err := json.Unmarshal(base, &doc); err != nil {
@@ -39,7 +39,7 @@ func join(base, other []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// add copies entries that do not exist yet.
+// add copies the entries of from to the map to. It returns an error if an entry already exists.
 func add(to, from map[string]json.RawMessage) error {
 	for name := range from {
 		if _, taken := to[name]; taken {

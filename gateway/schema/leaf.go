@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// leaf converts one error without causes to findings. An error about several members gives one finding for each.
+// leaf converts an error without causes to findings. If the error concerns several members, leaf returns a finding for each of them.
 func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	pointer := fragment(err)
 	if head, _, ok := strings.Cut(pointer, "/dependentRequired/"); ok {
@@ -54,14 +54,15 @@ func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		if declared[name] {
 			return nil
 		}
-		// Callers see one kind of unknown member, whichever keyword rejects it.
+		// The violation is the same for every keyword that can reject an unknown member.
 		where = where[:len(where)-1]
 		return found("additionalProperties", notAllowed(name, slices.Sorted(maps.Keys(declared))))
 	}
 	return found(keyword, message(keyword, schema, value))
 }
 
-// unknownStatus returns the status for an unknown member of an object: x-unknown-status of the schema, or 422.
+// unknownStatus returns the HTTP status for an unknown member of an object. It is the value of x-unknown-status in the schema, or 422 by
+// default.
 func unknownStatus(schema map[string]any) int {
 	n, _ := schema["x-unknown-status"].(json.Number)
 	if status, err := strconv.Atoi(n.String()); err == nil {
@@ -119,7 +120,7 @@ func unit(keyword string) string {
 	return "members"
 }
 
-// typeFault explains a value of the wrong type, or a number in a spelling that is not accepted.
+// typeFault explains the error about a value that has the wrong type, or about a number in a spelling that is not accepted.
 func typeFault(types map[string]bool, value any) string {
 	n, ok := value.(json.Number)
 	switch {
@@ -169,7 +170,7 @@ func oneOfMessage(allowed ...any) string {
 	return "must be one of " + strings.Join(names, ", ")
 }
 
-// missing returns a message for each required member that value lacks.
+// missing returns a message for each required member that is missing in value.
 func missing(value, required any) []string {
 	object, _ := value.(map[string]any)
 	var out []string
@@ -212,7 +213,7 @@ func additional(value any, known map[string]any) []string {
 	return out
 }
 
-// notAllowed returns the message for an unknown member. It suggests the known name that is most similar.
+// notAllowed returns the message for an unknown member. The message suggests the known name that is most similar, if any.
 func notAllowed(name string, known []string) string {
 	message := "additional properties " + quote(name) + " not allowed"
 	if near := fault.Nearest(name, known); near != "" {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// part identifies a part of an operation; see the fields of Change.
+// part identifies a part of an operation; see the fields In and Name of [Change].
 type part struct{ in, name string }
 
-// parts maps the parts of an operation to their constraints, in words.
+// parts maps each part of an operation to the set of its constraints, as text.
 type parts map[part]map[string]bool
 
 func (p parts) add(at part, constraint string) {
@@ -51,7 +51,7 @@ func (o *outline) partsOf(op *outlined) parts {
 	return all
 }
 
-// schemaOf returns the schema of a body's content, preferably JSON, or nil if it has no content.
+// schemaOf returns the schema of a body, preferably for JSON content. It returns nil if the body has no content.
 func schemaOf(body map[string]any) any {
 	content := object(body, "content")
 	media := object(content, "application/json")
@@ -63,7 +63,7 @@ func schemaOf(body map[string]any) any {
 	return media["schema"]
 }
 
-// follow returns the object at a node, after resolving a reference.
+// follow returns the object at a node. If the node is a reference, follow resolves it.
 func (o *outline) follow(node any) map[string]any {
 	m, _ := node.(map[string]any)
 	if ref := text(m, "$ref"); ref != "" {
@@ -72,7 +72,7 @@ func (o *outline) follow(node any) map[string]any {
 	return m
 }
 
-// maxVisits is the maximum number of schemas read from one description, with references resolved.
+// maxVisits is the maximum number of schemas that are read from one description. A schema counts each time a reference leads to it.
 const maxVisits = 1 << 20
 
 // walk adds the constraints of a schema and of its members. refs are the references that led to the schema.
@@ -145,7 +145,7 @@ func compact(v any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// changes returns the changes from p to newer, without those inside a part that is itself new or gone.
+// changes returns the changes from p to newer. It omits changes inside a part that is itself new or gone.
 func (p parts) changes(newer parts) []Change {
 	all := make(parts)
 	maps.Copy(all, p)
@@ -177,7 +177,7 @@ func (at part) inside(changes []Change) bool {
 	})
 }
 
-// only lists the constraints that are not in others.
+// only lists the constraints that others does not contain.
 func only(constraints, others map[string]bool) string {
 	return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(constraints)), func(c string) bool { return others[c] }), ", ")
 }

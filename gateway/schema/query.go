@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// CanonicalQuery returns the query to send upstream, which holds only parameters of the operation. It drops unknown
-// parameters, which the platform ignores too, unless the parameters of the operation are unknown. A repeated parameter, a
-// value of the wrong type, and parameters that exclude or require each other are violations; the query is then nil.
+// CanonicalQuery returns the query to send to the platform. It drops parameters that the operation does not have, because the platform
+// ignores them; it keeps them if the parameters of the operation are unknown. It returns violations and a nil query if a parameter is
+// repeated, a value has the wrong type, or a rule between parameters is violated.
 //
-// If the operation has rules between parameters and the query has no include, documented defaults are dropped: generated
-// clients send every default, and count=1 alone has no effect.
+// If the operation has rules between parameters, and the query does not contain the parameter include, CanonicalQuery also drops parameters
+// with their default values. Generated clients send all defaults, which would otherwise violate the rules.
 //
-// Values are unchanged, except booleans, which clients spell in several ways.
+// CanonicalQuery does not change values, except for booleans, which clients spell in several ways.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
 	if op.undescribed {
 		return plainQuery(query)
@@ -81,7 +81,7 @@ func (op *Operation) checkValue(p *Parameter, doc any) []Violation {
 	return vs
 }
 
-// parameter returns the query parameter with the given name, or nil.
+// parameter returns the query parameter with the given name, or nil if it does not exist.
 func (op *Operation) parameter(name string) *Parameter {
 	i := slices.IndexFunc(op.Query, func(p Parameter) bool { return p.Name == name })
 	if i < 0 {
@@ -90,7 +90,7 @@ func (op *Operation) parameter(name string) *Parameter {
 	return &op.Query[i]
 }
 
-// MaxPage returns the maximum page size of a list operation, or 0 if the operation has no pages.
+// MaxPage returns the maximum page size of a list operation, or 0 if the operation does not return pages.
 func (op *Operation) MaxPage() int {
 	if limit := op.parameter("limit"); limit != nil && op.parameter("cursor") != nil {
 		return limit.Maximum
@@ -98,8 +98,8 @@ func (op *Operation) MaxPage() int {
 	return 0
 }
 
-// UnknownParameters returns the sorted names in a query that are not parameters of the operation. The result is empty if
-// the parameters of the operation are unknown.
+// UnknownParameters returns the names in a query that are not parameters of the operation, sorted. The result is empty if the parameters of
+// the operation are unknown.
 func (op *Operation) UnknownParameters(query url.Values) (names []string) {
 	if op.undescribed {
 		return nil
@@ -113,8 +113,8 @@ func (op *Operation) UnknownParameters(query url.Values) (names []string) {
 	return names
 }
 
-// typed converts a value to the JSON type of a parameter. A value of another type stays a string, which the schema then
-// rejects. Booleans may have any spelling that [strconv.ParseBool] accepts, because Python clients send True.
+// typed converts a value to the JSON type of a parameter. If this is impossible, it returns the value as a string, which the schema then
+// rejects. It accepts all spellings of booleans that [strconv.ParseBool] accepts, because Python clients send True.
 func typed(kind, value string) any {
 	if kind == "integer" && isPlainInteger(value) {
 		return json.Number(value)
@@ -125,8 +125,8 @@ func typed(kind, value string) any {
 	return value
 }
 
-// ValidPathParam reports whether the unescaped value is valid for the path parameter name. Ids consist of letters,
-// digits, "_" and "-"; catalog ids may also have spaces and some punctuation. No valid value can change the structure of
+// ValidPathParam reports whether value, which must be unescaped, is valid for the path parameter with the given name. IDs consist of
+// letters, digits, "_" and "-"; IDs in the catalog may also contain spaces and some punctuation. No valid value can change the structure of
 // a path.
 func (op *Operation) ValidPathParam(name, value string) bool {
 	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
@@ -148,8 +148,8 @@ func queryRules(operation string) []queryRule {
 	return nil
 }
 
-// statusOf returns the status for a violated query rule: 422 for a value that is never valid, 400 for parameters that
-// cannot be combined.
+// statusOf returns the HTTP status for a violated query rule: 422 for a value that is never valid, and 400 for parameters that cannot be
+// combined.
 func statusOf(rule string) int {
 	if rule == "powerOfTwo" {
 		return http.StatusUnprocessableEntity
@@ -157,7 +157,7 @@ func statusOf(rule string) int {
 	return http.StatusBadRequest
 }
 
-// checkAvailability checks that catalog filters are used together with include, and include together with product.
+// checkAvailability checks that catalog filters are used only with the parameter include, and that include is used only with product.
 func checkAvailability(query url.Values, report func(parameter, message string)) {
 	if query.Has("include") {
 		if !query.Has("product") {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Numbers above highestPort are not real ports. From symmetricPort on, they request an arbitrary port with the same
-// number inside and outside.
+// Numbers above highestPort are not valid ports. Numbers of at least symmetricPort request an arbitrary port that has the same number
+// inside and outside of the container.
 const (
 	highestPort   = 65535
 	symmetricPort = 70001
@@ -32,7 +32,7 @@ func checkPorts(body map[string]any, report reporter) {
 	}
 }
 
-// checkEnvironment checks that variable names are not empty and have no equals sign, which could set another variable.
+// checkEnvironment checks that names of variables are not empty and contain no equals sign, which could set another variable.
 func checkEnvironment(body map[string]any, report reporter) {
 	for name := range object(body, "env") {
 		if name == "" || strings.ContainsRune(name, '=') {
@@ -41,7 +41,7 @@ func checkEnvironment(body map[string]any, report reporter) {
 	}
 }
 
-// checkIdentifiers checks that references to other resources are not empty and have no control characters.
+// checkIdentifiers checks that references to other resources are not empty and contain no control characters.
 func checkIdentifiers(body map[string]any, report reporter) {
 	const fault = "must not be empty or contain control characters"
 	one := func(value any, tokens ...any) {
@@ -73,7 +73,7 @@ func checkIdentifiers(body map[string]any, report reporter) {
 	}
 }
 
-// unnamed reports whether a value is an empty string or has control characters.
+// unnamed reports whether a value is a string that is empty or contains control characters.
 func unnamed(value any) bool {
 	s, ok := value.(string)
 	return ok && (s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }))
@@ -124,7 +124,7 @@ func checkSecretSize(body map[string]any, report reporter) {
 	}
 }
 
-// checkSSHKeys checks that no key occurs twice, whatever its comment.
+// checkSSHKeys checks that no key occurs twice. It ignores the comments of keys.
 func checkSSHKeys(body map[string]any, report reporter) {
 	seen := make(map[string]bool)
 	for i, item := range list(body, "keys") {

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// vocabulary holds the names in the description in normalised form: words in lower case without a plural s.
+// vocabulary holds the names in an API description in normalised form: words in lower case without a plural s.
 type vocabulary struct {
-	// names holds the members of all schemas, both alone and prefixed with the enclosing member.
+	// names holds the names of the members of all schemas, each alone and prefixed with the name of the enclosing member.
 	names map[string]bool
-	// subjects holds the words of the members of request bodies.
+	// subjects holds the names of the members of request bodies, split into words.
 	subjects [][]string
-	// parameters holds the query parameters.
+	// parameters holds the names of query parameters.
 	parameters map[string]bool
-	// places holds the first segments of paths and, for the run interface, the segments after an endpoint's id. within
-	// holds the other segments, by the first segment.
+	// places holds the first segments of paths and, for the run interface, the segments after the ID of an endpoint. within maps first
+	// segments to the other segments of their paths.
 	places map[string]bool
 	within map[string]map[string]bool
 }
@@ -66,9 +66,9 @@ func (v *vocabulary) learnPath(segments []string) {
 	}
 }
 
-// learn adds the members of the schema at pointer. around is the enclosing member, or "".
+// learn adds the members of the schema at pointer. around is the name of the enclosing member, or "" at the top level.
 func (v *vocabulary) learn(src *source, pointer, around string, depth int) {
-	const deepest = 2 // deeper names are covered by the component that defines them
+	const deepest = 2 // deeper names are added with the component that defines them
 	src.inPlace(pointer, func(at string, schema map[string]any) {
 		if items, ok := schema["items"]; ok && items != nil {
 			v.learn(src, at+"/items", around, depth)
@@ -97,7 +97,7 @@ func (v *vocabulary) learnBody(src *source, pointer string) {
 	})
 }
 
-// isUnknown reports whether a name is neither in the vocabulary nor contains the name of a body member.
+// isUnknown reports whether a well-formed name is not in the vocabulary and does not contain the name of a member of a request body.
 func (v *vocabulary) isUnknown(name string) bool {
 	given := wordsOf(name)
 	if given == nil || v.names[folded(given)] {
@@ -106,7 +106,7 @@ func (v *vocabulary) isUnknown(name string) bool {
 	return !slices.ContainsFunc(v.subjects, func(subject []string) bool { return contains(given, subject) })
 }
 
-// contains reports whether part is a contiguous part of list.
+// contains reports whether part is a contiguous sublist of list.
 func contains(list, part []string) bool {
 	for i := 0; i+len(part) <= len(list); i++ {
 		if slices.Equal(list[i:i+len(part)], part) {
@@ -116,7 +116,7 @@ func contains(list, part []string) bool {
 	return false
 }
 
-// maxName is the maximum length of a name that may be passed on.
+// maxName is the maximum length of an unknown name that may be forwarded.
 const maxName = 64
 
 // wordsOf splits a name such as gpuCount, GPU_COUNT, gpu-count or gpu2count into its words, in lower case and without a
@@ -161,24 +161,23 @@ func wordsOf(name string) []string {
 // folded joins words to the normalised form of a name.
 func folded(words []string) string { return strings.Join(words, "") }
 
-// IsUnknownMember reports whether a member of the operation's body is unrelated to the description: no schema has a
-// member of that name in any spelling (gpu, GPU, gpus), and no word of the name is a member of a request body
-// (gpu_count, extraEnv).
+// IsUnknownMember reports whether the name of a member of the operation's body has no similarity to names in the API description. It
+// returns false if a schema has a member with the name in any spelling (gpu, GPU, gpus), or if a part of the name is a member of a request
+// body (gpu_count, extraEnv).
 func (op *Operation) IsUnknownMember(member string) bool {
 	return op.body != nil && op.document.names().isUnknown(member)
 }
 
-// IsUnknownParameter reports whether a name is well-formed and is not a parameter of any operation, in any spelling.
+// IsUnknownParameter reports whether a name is well-formed and no operation has a query parameter with this name in any spelling.
 func (op *Operation) IsUnknownParameter(name string) bool {
 	words := wordsOf(name)
 	return words != nil && !op.document.names().parameters[folded(words)]
 }
 
-// UnknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
-// either in a collection that the API does not have, or below a resource of a known collection; in the latter case, of is
-// the operation that reads the resource. For any other path, op is nil. Path segments consist of letters, digits, hyphens
-// and underscores; the collection has no digits, which occur in ids. No segment below a resource is another spelling of a
-// known one.
+// UnknownRead returns an operation that reads a path that neither a nor run describes. The path must be in a collection that a does not
+// have, or under a resource of a known collection; of is then the operation that reads the resource. For any other path, op is nil.
+// Segments must consist of letters, digits, hyphens and underscores. The name of an unknown collection must not contain digits, because
+// these occur in IDs. A segment under a resource must not be another spelling of a known segment.
 func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
@@ -221,10 +220,10 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	return op, of
 }
 
-// unknownRead is the id of operations that read undescribed paths.
+// unknownRead is the ID of the operations that [API.UnknownRead] returns.
 const unknownRead = "unknownRead"
 
-// plainQuery validates a query with unknown parameters: each name must be well-formed and occur once.
+// plainQuery validates a query with unknown parameters. Each name must be well-formed and occur only once.
 func plainQuery(query url.Values) (url.Values, []Violation) {
 	var vs []Violation
 	for name, values := range query {

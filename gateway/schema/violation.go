@@ -17,26 +17,26 @@ const (
 	maxEcho       = 64  // maximum characters of a name in a message
 )
 
-// Violation is one error in a body or query.
+// Violation describes one error in a body or query.
 type Violation struct {
-	// Pointer is the RFC 6901 pointer to the invalid value, or "" for the whole body and for the query. For a missing or
-	// unknown member, it is the pointer to the object.
+	// Pointer is the JSON Pointer (RFC 6901) to the invalid value. It is "" for the whole body and for query parameters. For a missing or
+	// unknown member, it is the pointer to the enclosing object.
 	Pointer string
-	// Location is the same location in readable form: "$", "$.gpu.count", "$.ports[0]", or "query.tail" for a parameter.
+	// Location is the location of the error in readable form: "$", "$.gpu.count" or "$.ports[0]" in a body, or "query.tail" for a query
+	// parameter.
 	Location string
 	// Keyword is the violated JSON Schema keyword or the name of a rule.
 	Keyword string
-	// Message describes a valid value. It never contains the invalid one.
+	// Message describes valid values. It never contains the invalid value.
 	Message string
-	// Status is the HTTP status for the violation: 422 if the value can never be valid, 400 for a violated rule between
-	// fields.
+	// Status is the HTTP status for the violation: 422 if the value can never be valid, or 400 if a rule between fields is violated.
 	Status int
 }
 
 // String returns the violation with its location, for example "$.gpu.count: must be at least 1".
 func (v Violation) String() string { return v.Location + ": " + v.Message }
 
-// at returns a violation at the path tokens, which holds member names as strings and array indexes as ints.
+// at returns a violation at the path tokens. A token is a member name (string) or an array index (int).
 func at(status int, keyword, message string, tokens ...any) Violation {
 	var pointer, location strings.Builder
 	location.WriteByte('$')
@@ -76,7 +76,8 @@ func tidy(vs []Violation) []Violation {
 	return vs[:min(len(vs), maxViolations)]
 }
 
-// comparePointers orders locations from the outside in, array indexes numerically and names by bytes.
+// comparePointers compares two pointers for sorting. A pointer precedes the pointers to its parts. Array indexes are ordered numerically,
+// and names by bytes.
 func comparePointers(a, b string) int {
 	a, moreA := strings.CutPrefix(a, "/")
 	b, moreB := strings.CutPrefix(b, "/")
@@ -112,7 +113,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// quote returns s in single quotes with unprintable characters escaped.
+// quote returns s in single quotes. It escapes unprintable characters.
 func quote(s string) string {
 	q := strconv.QuoteToGraphic(clip(s))
 	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)

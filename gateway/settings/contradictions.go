@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Warnings returns settings that contradict each other or have no effect, each with its path. written reports whether the file sets the
-// value at a path.
+// Warnings returns a warning for each setting that has no effect or contradicts another setting. The warnings are joined, and each contains
+// the path of its setting. The parameter written is a function that reports whether the configuration file contains a value at a path.
 func (c *Config) Warnings(written func(path string) bool) error {
 	errs := append(c.Timeouts.contradictions(), c.unused(written)...)
 	c.unwatched(&errs)
@@ -42,7 +42,7 @@ func (c *Config) localFailure() bool {
 	return c.Limits.Failure.Read == ratelimit.FailLocal || c.Limits.Failure.Write == ratelimit.FailLocal
 }
 
-// contradictions returns waits that end early because of a shorter timeout.
+// contradictions returns a warning for each timeout that never expires, because timeouts.call is shorter.
 func (t *Timeouts) contradictions() fault.Found {
 	var errs fault.Found
 	for path, d := range map[string]time.Duration{"connect": t.Connect, "response": t.Response, "lookup": t.Lookup} {
@@ -51,7 +51,7 @@ func (t *Timeouts) contradictions() fault.Found {
 	return errs
 }
 
-// contradictions returns budgets and quotas that can never be reached because of another one.
+// contradictions returns a warning for each budget or quota that cannot be reached because a lower limit applies to the same calls.
 func (o *Org) contradictions() fault.Found {
 	errs := fault.Found{fault.At("budget", cheap(&o.Budget))}
 	teams := make(map[string]*Team, len(o.Teams))
@@ -84,7 +84,7 @@ func (o *Org) contradictions() fault.Found {
 
 func cheapAt(b *ledger.Budget) error { return fault.At("budget", cheap(b)) }
 
-// cheap returns amounts below the smallest possible cost, and amounts above the amount of a longer period.
+// cheap returns a warning for each amount of a budget that is below the smallest possible cost, or above the amount for a longer period.
 func cheap(b *ledger.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
@@ -107,7 +107,8 @@ func cheap(b *ledger.Budget) error {
 	return errors.Join(errs...)
 }
 
-// beyond returns ceilings of a part above the ceilings of the whole, which refuses first.
+// beyond returns a warning for each limit in the budget part that exceeds the same limit in the budget of, because the lower limit refuses
+// calls first. whole names the owner of the budget of.
 func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
@@ -118,7 +119,7 @@ func beyond(whole string, part, of *ledger.Budget) error {
 	return errors.Join(errs...)
 }
 
-// beyondQuota is like beyond, for quotas.
+// beyondQuota is like beyond, but compares quotas.
 func beyondQuota(whole string, part, of ratelimit.Limit) error {
 	var errs fault.Found
 	for w := range ratelimit.Windows {

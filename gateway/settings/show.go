@@ -2,8 +2,9 @@ package settings
 
 import "github.com/tollgate-dev/tollgate/config/strictyaml"
 
-// Show returns the configuration, or the section of one organisation, as YAML. It returns nil if the organisation does not exist. Secrets
-// and the digests of keys and tokens are omitted, because a digest allows guessing the secret.
+// Show returns the configuration as YAML or, if org is not empty, the section of an organisation. It returns nil if the organisation does
+// not exist. The output contains neither secrets nor the digests of keys and tokens, because a digest makes it possible to verify guesses
+// of the secret.
 func (c *Config) Show(org string) ([]byte, error) {
 	if org == "" {
 		return strictyaml.Show(c, "sha256")

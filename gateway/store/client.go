@@ -21,8 +21,8 @@ const (
 )
 
 // BatchClient is a client that sends concurrent scripts, MGET commands and pipelines of different callers in one write. Other commands are
-// sent separately. A command is not canceled when its caller leaves. It may exceed the deadline of its context by the duration of the
-// pipeline before it.
+// sent separately. A command that has been sent is not canceled with its context. It may exceed the deadline of its context by the duration
+// of the previous pipeline.
 type BatchClient struct {
 	redis.Cmdable
 
@@ -31,7 +31,7 @@ type BatchClient struct {
 	cluster bool
 }
 
-// Redis is the client used by a BatchClient: a redistest.Conn or a *redis.ClusterClient.
+// Redis is the client used by a BatchClient, such as a *redis.Client or a *redis.ClusterClient.
 type Redis interface {
 	redis.Cmdable
 	Process(ctx context.Context, cmd redis.Cmder) error
@@ -122,7 +122,7 @@ func (c *BatchClient) do(ctx context.Context, name string, keys []string, cmds .
 	c.group.Do(ctx, c.slot(keys), &s)
 }
 
-// Span starts a span for a command if the trace of ctx is sampled.
+// Span starts a span for a command if the trace of ctx is sampled. end ends the span.
 func (*BatchClient) Span(ctx context.Context, name string) (end func()) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -144,7 +144,7 @@ func (c *BatchClient) slot(keys []string) string {
 	return tag
 }
 
-// exchange sends calls and stores errors in their commands.
+// exchange sends the commands of calls, and stores errors in the commands.
 //
 // If the server refuses the handshake of a connection (wrong password, database out of range), go-redis does not set an error on the
 // commands of a pipeline; only Exec returns it. The commands then have neither an error nor a value, so all of them receive the error of

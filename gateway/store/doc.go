@@ -7,10 +7,11 @@
 // A [Replica] is a gateway's copy of records shared by all gateways, such as keys created at run time. Changes are announced, so that
 // checking for changes costs one command. Records lost by Redis are written back.
 //
-// A [CappedLog] contains the latest lines of lists, limited by number and age. A line whose write was not confirmed may be missing. With
-// [CappedLog.Claim], exactly one of several gateways does a piece of work.
+// A [CappedLog] contains the latest lines of lists, limited by number and age. A line whose write was not confirmed may be missing.
+// [CappedLog.Claim] lets exactly one of several gateways do a piece of work.
 //
-// [Hashes] contains strings and counters by name and field, such as hourly counts. A [Registry] lists the live gateways with a text each.
+// [Hashes] contains strings and counters by name and field, such as hourly counts. A [Registry] lists the live gateways, with a text for
+// each gateway.
 //
 // A [BatchClient] sends the scripts, key reads and pipelines that are waiting at the same moment in one write. The AutoPipeline of go-redis
 // 9.23 does the same, but is marked experimental and uses 1.1 to 1.7 times as much processor time with 1 to 256 callers.

@@ -11,8 +11,8 @@ import (
 //go:embed heartbeat.lua
 var heartbeatSource string
 
-// Registry lists members by their latest heartbeats, measured by the Redis clock, with a text for each member. It is safe for concurrent
-// use. It does not own its client.
+// Registry is the list of live members of a group, with a value for each member. A member is live until TTL has passed since its latest
+// heartbeat, by the Redis clock. It is safe for concurrent use. It does not own its client.
 type Registry struct {
 	// Client is the Redis client.
 	Client Client
@@ -22,7 +22,7 @@ type Registry struct {
 	TTL time.Duration
 }
 
-// Heartbeat records a heartbeat of a member with its text and returns the texts of all members by name.
+// Heartbeat records that a member is live and sets its value. It returns the values of all live members by name.
 func (r *Registry) Heartbeat(ctx context.Context, member string, text []byte) (map[string]string, error) {
 	return r.run(ctx, member, text)
 }
@@ -33,7 +33,7 @@ func (r *Registry) Leave(ctx context.Context, member string) error {
 	return err
 }
 
-// Members returns the texts of all members by name.
+// Members returns the values of all live members by name.
 func (r *Registry) Members(ctx context.Context) (map[string]string, error) { return r.run(ctx) }
 
 func (r *Registry) run(ctx context.Context, args ...any) (map[string]string, error) {

@@ -8,12 +8,10 @@ import (
 	"unsafe"
 )
 
-// builder decodes texts in one pass. It accepts only texts that decoder also accepts, and reports no errors: a text that
-// it rejects is passed to decoder, which may still accept it.
+// builder decodes texts in one pass. It reports no errors: if it rejects a text, findError finds the error.
 type builder struct {
 	data []byte
-	// text is data as a string, which strings without escapes share instead of being allocated separately. It is not used
-	// if separate is set.
+	// text is data as a string. Strings without escapes are parts of text and need no allocation, unless separate is set.
 	text     string
 	separate bool
 	lim      Limits

@@ -6,7 +6,7 @@
 // cost is out of proportion to their size, such as deep nesting and very long numbers. DecodeLenient is for responses of
 // the platform, which are trusted but may be large.
 //
-// A document is first decoded in one pass. If that pass rejects it, it is decoded again token by token to find the error
+// A document is first decoded in one pass. If that pass rejects it, it is read again token by token to find the error
 // and its position.
 //
 // DecodeWithRaw leaves one large member of a document as a Raw. Its text is validated by the same rules, and decoded when

@@ -8,15 +8,15 @@ import (
 	"unsafe"
 )
 
-// Node is an object of a decoded document that is read-only. It creates values only when they are needed.
+// Node is an object in a document that [DecodeNodes] has decoded. It is read-only, and decodes its members when they are read.
 type Node struct {
 	doc *outlined
-	// name is the offset of the member's name; from and to are the start and end of the value. For an object with a
-	// table, to is instead the index of the table in the document, otherwise 0.
+	// name is the offset of the member's name. from and to are the start and the end of the value. For an object, to is the index of the
+	// object's table in the document, or 0 if the object has no table.
 	name, from, to int32
-	// self is the index of the node in the document; next is the index of the first node after it that is not part of it.
+	// self is the index of the node in the document. next is the index of the first following node that is not part of this node.
 	self, next int32
-	// escaped reports that the value is a string with escapes.
+	// escaped is true if the value is a string with escapes.
 	escaped bool
 	// length is the length of the name.
 	length uint16
@@ -28,7 +28,7 @@ type outlined struct {
 	nodes []Node
 	// tables holds the tables of larger objects; the first entry is unused.
 	tables []table
-	// long reports that a name is too long for Node.length.
+	// long is true if a name is too long for Node.length.
 	long bool
 }
 
@@ -51,8 +51,8 @@ func slot(name string) int {
 	return (n*11 + int(name[0])*3 + int(name[n-1])) % len(table{})
 }
 
-// DecodeNodes is like DecodeLenient, but represents objects as *Node, unless a member name has escapes. The result shares
-// memory with data, which must not be modified afterwards.
+// DecodeNodes is like [DecodeLenient], but represents objects as [*Node]. If a member name contains escapes, the result contains maps
+// instead. The result shares memory with data, which must not be modified afterwards.
 func DecodeNodes(data []byte) (any, error) {
 	doc := &outlined{
 		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller no longer modifies data
@@ -148,7 +148,7 @@ func (n *Node) string() string {
 // spelled returns the name of a member node.
 func (n *Node) spelled() string { return n.doc.text[n.name : int(n.name)+int(n.length)] }
 
-// member returns the index of a member, or 0.
+// member returns the index of a member, or 0 if it does not exist.
 func (n *Node) member(name string) int32 {
 	d := n.doc
 	if n.to != 0 {
@@ -168,7 +168,7 @@ func (n *Node) member(name string) int32 {
 	return 0
 }
 
-// Get returns the value of a member.
+// Get returns the value of the member with the given name. ok is false if no such member exists.
 func (n *Node) Get(name string) (value any, ok bool) {
 	if i := n.member(name); i != 0 {
 		return n.doc.value(i), true
@@ -176,7 +176,7 @@ func (n *Node) Get(name string) (value any, ok bool) {
 	return nil, false
 }
 
-// Text returns a string member, or "" if it is missing or of another type.
+// Text returns the value of the string member with the given name. It returns "" if the member is missing or not a string.
 func (n *Node) Text(name string) string {
 	if m := n.at(name, '"'); m != nil {
 		return m.string()
@@ -184,7 +184,7 @@ func (n *Node) Text(name string) string {
 	return ""
 }
 
-// at returns the node of a member whose value begins with c, or nil.
+// at returns the node of the member with the given name if its value begins with the byte c. Otherwise it returns nil.
 func (n *Node) at(name string, c byte) *Node {
 	if i := n.member(name); i != 0 && n.doc.text[n.doc.nodes[i].from] == c {
 		return &n.doc.nodes[i]
@@ -192,7 +192,8 @@ func (n *Node) at(name string, c byte) *Node {
 	return nil
 }
 
-// AppendTexts appends the strings of an array member, or nothing if it is missing or of another type.
+// AppendTexts appends the strings in the array member with the given name to texts, and returns the extended slice. If the member is
+// missing or not an array, AppendTexts returns texts unchanged.
 func (n *Node) AppendTexts(texts []string, name string) []string {
 	list := n.at(name, '[')
 	if list == nil {
@@ -207,7 +208,7 @@ func (n *Node) AppendTexts(texts []string, name string) []string {
 	return texts
 }
 
-// Number returns a number member, or "" if it is missing or of another type.
+// Number returns the value of the number member with the given name. It returns "" if the member is missing or not a number.
 func (n *Node) Number(name string) json.Number {
 	if i := n.member(name); i != 0 {
 		m := &n.doc.nodes[i]
@@ -218,7 +219,7 @@ func (n *Node) Number(name string) json.Number {
 	return ""
 }
 
-// AppendNames appends the names of the members.
+// AppendNames appends the names of the object's members to names, and returns the extended slice.
 func (n *Node) AppendNames(names []string) []string {
 	names = slices.Grow(names, n.parts())
 	for i := n.self + 1; i < n.next; i = n.doc.nodes[i].next {
@@ -227,7 +228,7 @@ func (n *Node) AppendNames(names []string) []string {
 	return names
 }
 
-// Map converts the object to the form that DecodeLenient returns.
+// Map returns the object as a map, in the form that [DecodeLenient] returns.
 func (n *Node) Map() map[string]any {
 	d := n.doc
 	m := make(map[string]any, n.parts())
@@ -237,7 +238,7 @@ func (n *Node) Map() map[string]any {
 	return m
 }
 
-// listed replaces the Nodes in a value by maps.
+// listed replaces the Nodes in a value with maps.
 func listed(v any) any {
 	switch v := v.(type) {
 	case *Node:

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// ErrTooManyNumbers is the value of a Raw whose lists contain more numbers than a document may have values.
+// ErrTooManyNumbers is returned by [Raw.Decoded] if the lists in the value contain more numbers than a document may have values.
 var ErrTooManyNumbers = errors.New("list of numbers is too long for policy evaluation")
 
-// Raw is a validated JSON value that is decoded only when it is needed. It takes the place of its value in the result of
-// DecodeWithRaw, and is encoded in its original spelling.
+// Raw is a validated JSON value that is decoded only when it is needed. The result of [DecodeWithRaw] contains a Raw in place of the value.
+// [Append] encodes a Raw in its original spelling.
 type Raw struct {
 	data []byte
 	lim  Limits
@@ -19,14 +19,14 @@ type Raw struct {
 	value any
 }
 
-// maxSmall is the maximum size in bytes of an array or object that is decoded together with the Raw that contains it.
+// maxSmall is the maximum size, in bytes, of an array or object that is decoded together with the Raw that contains it.
 const maxSmall = 4 << 10
 
 // maxTogether is the maximum total size in bytes of arrays and objects that are decoded together with a Raw.
 const maxTogether = 1 << 20
 
-// Decoded returns the decoded value. Large objects and arrays in it are again of type *Raw. If the value has too many
-// numbers, Decoded returns ErrTooManyNumbers.
+// Decoded returns the decoded value. Large objects and arrays in the value have the type *Raw. If the value contains too many numbers,
+// Decoded returns [ErrTooManyNumbers] in place of the value.
 func (r *Raw) Decoded() any {
 	r.once.Do(func() { r.value = r.decode() })
 	return r.value
@@ -56,8 +56,8 @@ func (r *Raw) decode() any {
 // MarshalJSON implements json.Marshaler.
 func (r *Raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
-// DecodeWithRaw is like DecodeInPlace for an object with one large member that is rarely needed. The value of that member
-// is a *Raw.
+// DecodeWithRaw is like [DecodeInPlace], but does not decode the value of one member of the outermost object. In the result, this member
+// has a *Raw. Use it for a large member whose value is rarely needed.
 func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
 	if l.AllowControls && !l.NormalizeIntegers { // otherwise the text and the value may differ
 		v, fault := outline(data, l, member, func(name string, _ []byte) bool { return name == member })
@@ -77,9 +77,9 @@ func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
 	return DecodeInPlace(data, l)
 }
 
-// outline decodes an object but leaves the values of some members raw, as selected by keep. With Limits.UncountedNumbers
-// it does not count numbers in the lists of the member free, or in any list if free is empty. v is nil if the text is not
-// an object or is rejected; in the latter case, fault is the error.
+// outline decodes an object, but leaves the values of the members for which keep returns true raw. With Limits.UncountedNumbers, it does
+// not count numbers in lists of the member free or, if free is empty, in any list. v is nil if the text is not an object or is rejected. If
+// it is rejected, fault is the error.
 func outline(data []byte, l Limits, free string, keep func(name string, value []byte) bool) (v map[string]any, fault *SyntaxError) {
 	var few [8]outermost
 	s := scanner{data: data, lim: l.orDefault(), why: CodeSyntax, keepsMembers: true, members: few[:0], free: free}

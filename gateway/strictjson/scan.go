@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner validates texts by the same rules as decode, without creating values. It reports no detailed errors: a text
-// that it rejects is passed to decode, which may still accept it.
+// scanner validates texts by the same rules as decode, but does not create values. It reports no detailed errors: if it rejects a text,
+// decode decodes the text and may still accept it.
 //
 // Functions that scan a token take the offset of its first byte and return the offset after it, or -1 if the text is
 // rejected.
@@ -26,10 +26,10 @@ type scanner struct {
 	free         string
 	// outline, if not nil, receives the positions of the values.
 	outline *outlined
-	// stop is the offset of the last value or name before a text was rejected; why is the kind of error.
+	// stop is the offset of the last value or name before the scanner rejected the text. why is the kind of the error.
 	stop int
 	why  Code
-	// escaped reports that a member name has escapes.
+	// escaped is true if a member name has escapes.
 	escaped bool
 
 	// open holds the containers around the innermost one, outermost first.

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Batcher collects values and writes them in batches from a background goroutine, which runs only while there are values to write.
+// Batcher collects values and writes them in batches. A goroutine writes them; it runs only while values are queued.
 type Batcher[T any] struct {
 	// Write writes a batch.
 	Write func(batch []T)
 	// Go starts the writer.
 	Go func(f func())
-	// Pause is the time to wait for more values before a batch that is not full is written.
+	// Pause is the time to wait for more values before writing a batch that is not full.
 	Pause time.Duration
 
 	mu      sync.Mutex // guards the fields below

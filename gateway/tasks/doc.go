@@ -1,3 +1,3 @@
-// Package tasks runs background work: tasks that run as long as the process under a [Supervisor], work that outlives its request, and
-// batched writes.
+// Package tasks runs background work: tasks that run until shutdown ([Lifecycle]) and are restarted after a panic ([Supervisor]), work that
+// continues after its request has ended ([Group]), and batched writes ([Batcher]).
 package tasks

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Group runs work that outlives its request. Unlike a sync.WaitGroup, it accepts new work during Wait.
+// Group runs work that may continue after its request has ended. Unlike a sync.WaitGroup, it accepts new work during Wait.
 type Group struct {
 	// Logger logs panics.
 	Logger *slog.Logger
@@ -18,7 +18,7 @@ type Group struct {
 	idle    chan struct{} // closed when no work is running; nil if nobody waits
 }
 
-// Go runs f in a goroutine. A panic in f is logged.
+// Go calls f in a new goroutine. If f panics, the panic is logged.
 func (g *Group) Go(f func()) {
 	g.mu.Lock()
 	g.running++
@@ -43,7 +43,7 @@ func (g *Group) done() {
 	}
 }
 
-// Wait waits until no work is running or ctx ends. It returns false in the latter case.
+// Wait waits until no work is running, and then returns true. It returns false if ctx ends first.
 func (g *Group) Wait(ctx context.Context) (idle bool) {
 	g.mu.Lock()
 	if g.running == 0 {

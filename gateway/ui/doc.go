@@ -1,9 +1,9 @@
-// Package ui serves the web consoles: the operators' pages below [Path] on the operators' listener, and the callers' pages, My team, below
-// [teamPath] on the data listener.
+// Package ui serves two web consoles: the pages for operators under [Path] on the admin listener, and the pages for callers, called My
+// team, under [teamPath] on the data listener.
 //
-// A page for operators is a template over responses of the admin API. It calls each endpoint through an [adminapi.Invoker], as the
-// endpoint's route does, so a page shows nothing that the API does not return, and the role of the principal is checked in one place. A
-// form posts the parameters of an endpoint that changes something.
+// A page for operators is a template over responses of the admin API. It calls each endpoint through an [adminapi.Invoker], in the same way
+// as the route of the endpoint. A page therefore shows nothing that the API does not return, and the role of the principal is checked in
+// one place. A form posts the parameters of an endpoint that changes something.
 //
 // A page for callers is a template over responses of the data listener, requested with the key or token of the session. These requests are
 // authenticated, limited and recorded like any other request.

@@ -47,7 +47,7 @@ func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates the nonce
 }
 
-// unseal returns the pending login in the request's cookie. The error is errNotBegun or an error of the store.
+// unseal returns the pending login in the request's cookie. It returns errNotBegun if there is no such login or it has expired.
 func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 	value, _ := c.cookie(r, loginCookie)
 	sealed, err := base64.RawURLEncoding.DecodeString(value)

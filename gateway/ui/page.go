@@ -60,7 +60,7 @@ func (p *page) wildcard(path string) (name, value string) {
 	return name, value
 }
 
-// entry returns the name of the page to highlight in the navigation.
+// entry returns the name of the page that is highlighted in the navigation.
 func (p *page) entry() string { return cmp.Or(p.under, p.name) }
 
 // show serves a page. It reads the badges of the navigation concurrently with the page's data.

@@ -26,8 +26,8 @@ type period struct {
 	From, To time.Time
 }
 
-// newPeriod parses the time range of a page from the parameter range, or from the parameters from and to, which are times or dates. A date
-// in to is inclusive. If the parameters are missing or invalid, the fallback range is used.
+// newPeriod parses the time range of a page from the parameter "range", or from the parameters "from" and "to", which are times or dates. A
+// date in "to" is inclusive. If the parameters are missing or invalid, the fallback range is used.
 func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location) period {
 	now = now.In(zone)
 	if from, to := boundary(q.Get("from"), zone, 0), boundary(q.Get("to"), zone, 1); q.Get("range") == "" && !from.IsZero() {
@@ -109,7 +109,8 @@ func (p period) Bucket() string {
 	return "day"
 }
 
-// Values returns the range as the endpoint parameters from and to, rounded outwards to full hours, because costs are stored by hour.
+// Values returns the range as the parameters "from" and "to" of an endpoint. The range is extended to full hours, because costs are stored
+// by hour.
 func (p period) Values() url.Values {
 	to := p.To.UTC().Truncate(time.Hour)
 	if to.Before(p.To) {
@@ -118,7 +119,7 @@ func (p period) Values() url.Values {
 	return url.Values{"from": {p.From.UTC().Truncate(time.Hour).Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}}
 }
 
-// Since returns the start of the range as the endpoint parameter since.
+// Since returns the start of the range as the parameter "since" of an endpoint.
 func (p period) Since() string { return p.From.UTC().Format(time.RFC3339) }
 
 // zone returns the time zone of the organisation, or UTC if the gateway does not know the zone.

@@ -55,7 +55,7 @@ orgs:
     keys: [{id: bob, sha256: SHA256(key_of_bob)}]
 `
 
-// console is a gateway and its operators' listener.
+// console is a gateway and its admin listener.
 type console struct {
 	*httptest.Server
 
@@ -77,7 +77,7 @@ func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
 	return c
 }
 
-// serve opens the operators' listener.
+// serve opens the admin listener.
 func (c *console) serve(tb testing.TB) {
 	tb.Helper()
 	c.Server = httptest.NewServer(c.gateway.AdminHandler())

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Bills returns the hourly bills for all resources of an organisation. from and to must be whole hours.
+// Bills returns the hourly bills for all resources of an organisation in a time range. The arguments from and to must be whole hours.
 func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]ledger.Bill, error) {
 	query := "?" + url.Values{
 		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},

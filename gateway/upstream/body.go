@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errStalled ends a body that has received no data for too long.
+// errStalled is the cause with which a body ends if no data arrives for too long.
 var errStalled = errors.New("response stalled")
 
 // body is a response body.
@@ -18,7 +18,8 @@ type body struct {
 	ctx    context.Context //nolint:containedctx // of the exchange, which ends with the body
 	cancel context.CancelCauseFunc
 	watch  *stallDetector // nil if the body may be silent indefinitely
-	// since is the start of the current read, by the clock of watch, or 0 between reads. Time spent by the reader does not count.
+	// since is the start of the current read by the clock of watch. It is 0 between reads, because the time that the reader spends does not
+	// count.
 	since atomic.Int64
 }
 
@@ -45,8 +46,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// stallDetector ends bodies that receive no data for too long. One timer checks all bodies periodically, because a timer per read would
-// cost more than the read.
+// stallDetector ends bodies that receive no data for too long. A single timer checks all bodies periodically, because a timer for each read
+// would cost more than the read itself.
 type stallDetector struct {
 	timeout time.Duration
 	base    time.Time
@@ -101,10 +102,10 @@ func (s *stallDetector) check() {
 	}
 }
 
-// ErrTooLong is returned for a response body that exceeds the limit.
+// ErrTooLong is returned by [ReadAll] if a response body exceeds the limit.
 var ErrTooLong = errors.New("response too long")
 
-// ReadAll reads and closes a body. If the body is longer than limit bytes, it returns the first limit bytes and ErrTooLong.
+// ReadAll reads a body and closes it. If the body has more than limit bytes, ReadAll returns the first limit bytes and [ErrTooLong].
 func ReadAll(body io.ReadCloser, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if cerr := body.Close(); err == nil {

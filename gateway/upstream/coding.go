@@ -19,7 +19,8 @@ import (
 // maxCodings is the maximum number of content codings of one response.
 const maxCodings = 4
 
-// decode removes the content codings (RFC 9110, section 8.4) of a response if all of them are supported.
+// decode removes the content codings (RFC 9110, section 8.4) of a response. If one of them is not supported, decode does not change the
+// response.
 func decode(res *http.Response) {
 	codings := strings.FieldsFunc(strings.Join(res.Header.Values("Content-Encoding"), ","),
 		func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
@@ -46,7 +47,7 @@ func decode(res *http.Response) {
 // maxWindow is the largest zstd window that recipients must support (RFC 9659).
 const maxWindow = 8 << 20
 
-// inflate decodes deflate, which some servers send without the zlib header.
+// inflate decodes the coding deflate, also without the zlib header, which some servers omit.
 func inflate(in *bufio.Reader) (io.Reader, error) {
 	const deflated, check = 8, 31 // RFC 1950, section 2.2
 	head, err := in.Peek(2)

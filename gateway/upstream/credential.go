@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
-// Credential is a platform key. It prints as a mask; only Reveal returns the key. The zero value has no key.
+// Credential is a platform key. Printing a Credential shows a mask; only Reveal returns the key. The zero Credential has no key.
 type Credential struct{ secret string }
 
 // NewCredential returns a Credential with the given key.
@@ -16,8 +16,8 @@ func NewCredential(secret string) Credential { return Credential{secret: secret}
 // Reveal returns the key.
 func (c Credential) Reveal() string { return c.secret }
 
-// Cipher returns a cipher for the given purpose. Its key is derived from the platform key, so all gateways with the same platform key can
-// decrypt.
+// Cipher returns a cipher for a purpose. Its key is derived from the platform key, so that all gateways with the same platform key can
+// decrypt the data.
 func (c Credential) Cipher(purpose string) (cipher.AEAD, error) {
 	return encryption.Cipher([]byte(c.secret), purpose)
 }

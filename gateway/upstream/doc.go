@@ -1,7 +1,7 @@
-// Package upstream sends requests to the platform. It is the only package that holds the organisations' platform keys, which it adds to
-// requests immediately before sending. A connection is used for one credential only.
+// Package upstream sends requests to the platform. It holds the platform keys of the organisations, and adds a key to a request immediately
+// before it sends the request. A connection is used with only one platform key.
 //
-// It does not follow redirects, does not decompress responses unless asked to, and never sends a request twice that may cost money.
-// Requests are sent by package http1, or by http.Transport for WebSockets and platforms that require HTTP/2. An [Account] reads the
-// resources and bills of an organisation with its credential, independent of any caller.
+// The package does not follow redirects, and decompresses a response only if the caller requests it. It never repeats a request that may
+// cost money. Package http1 sends the requests; http.Transport sends WebSocket requests, and requests to a platform that requires HTTP/2.
+// An [Account] reads the resources and bills of an organisation independently of callers.
 package upstream

@@ -14,12 +14,11 @@ import (
 const (
 	maxPages = 1_000
 	maxItems = 200_000
-	// MaxList is the maximum size of a list in bytes.
+	// MaxList is the maximum total size of a list in bytes.
 	MaxList = 64 << 20
 )
 
-// ErrPagination means that the pagination of a list is malformed or that the list exceeds the limits, so that the list cannot be read
-// completely.
+// ErrPagination means that a list cannot be read completely, because its pagination is malformed or the list exceeds the limits.
 var ErrPagination = errors.New("incomplete list")
 
 // pagination returns the pagination member of a page. next is the cursor of the next page, or "" on the last
@@ -33,10 +32,9 @@ func pagination(next string) string {
 
 // Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of the page's text.
 type Page struct {
-	// Items holds the items of the list, or nil if the page has no list.
+	// Items holds the text of each item. It is nil if the page has no list.
 	Items [][]byte
-	// Paged reports whether the page has a pagination member. Next is the cursor of the next page, or "" on the last
-	// page.
+	// Paged is true if the page has a pagination member. Next is the cursor of the next page, or "" on the last page.
 	Paged bool
 	Next  string
 
@@ -48,9 +46,9 @@ type Page struct {
 	end int
 }
 
-// PageJoiner joins the pages of a list into one page with all items. Pages must be added in order. Resources may be created and deleted
-// between two pages, so an item that appears on several pages is added once, identified by its ID. A platform without pagination
-// returns the whole list as one page without a pagination member. A PageJoiner is not safe for concurrent use.
+// PageJoiner joins the pages of a list to one page with all items. Pages must be added in order. If several pages contain an item with the
+// same ID, because resources were created or deleted in the meantime, the item is added only once. A platform without pagination returns
+// the whole list as one page without a pagination member. A PageJoiner is not safe for concurrent use.
 type PageJoiner struct {
 	// Member is the name of the member that contains the list.
 	Member string
@@ -64,8 +62,8 @@ type PageJoiner struct {
 	cursors map[string]struct{}
 }
 
-// Add adds the next page and returns the cursor of the page after it, or "" if the list is complete. It retains text. All errors
-// wrap ErrUnreachable; if the page itself is readable, they also wrap ErrPagination.
+// Add adds the next page and returns the cursor of the following page, or "" if the list is complete. It retains text. All errors wrap
+// [ErrUnreachable]. If the page can be parsed, errors also wrap [ErrPagination].
 func (p *PageJoiner) Add(text []byte) (cursor string, err error) {
 	pg, err := ReadPage(p.Member, text)
 	if p.pages++; err == nil {
@@ -112,7 +110,7 @@ func (p *PageJoiner) follow(pg *Page) error {
 	return nil
 }
 
-// CheckSequence returns an error if the page cannot be page number n of a list with more than one page.
+// CheckSequence returns an error if pg cannot be page number n of a list with several pages.
 func (pg *Page) CheckSequence(n int) error {
 	switch {
 	case n > 1 && !pg.Paged:
@@ -139,7 +137,7 @@ func (p *PageJoiner) take(items [][]byte) {
 	}
 }
 
-// ItemID returns the ID of an item, or "".
+// ItemID returns the ID of an item. It returns "" if the item has no ID.
 func ItemID(item []byte) string {
 	var record struct {
 		ID string `json:"id"`
@@ -150,7 +148,7 @@ func ItemID(item []byte) string {
 	return record.ID
 }
 
-// ReadPage parses a page. list is the name of the member that contains the list. The page retains text.
+// ReadPage parses a page. list is the name of the member that contains the list. The returned page retains text.
 func ReadPage(list string, text []byte) (pg Page, err error) {
 	pg.member, pg.text = list, text
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
@@ -234,8 +232,8 @@ func next(value []byte) (cursor string, err error) {
 	return *pagination.NextCursor, nil
 }
 
-// Join returns the whole list as one page. Other members are taken from the first page. paginate adds a pagination member if the platform
-// did not send one.
+// Join returns the whole list as one page. All other members are those of the first page. If paginate is true, the page has a pagination
+// member even if the platform did not send one.
 func (p *PageJoiner) Join(paginate bool) []byte {
 	pg := &p.first
 	switch {
@@ -248,7 +246,8 @@ func (p *PageJoiner) Join(paginate bool) []byte {
 	return append(append(append(text, ','), pagination("")...), '}')
 }
 
-// WithItems returns a page with the same members but other items. next is the cursor of the next page, or "".
+// WithItems returns the text of a page that contains the given items and all other members of pg. next is the cursor of the following page,
+// or "" for the last page.
 func (pg *Page) WithItems(items [][]byte, next string) []byte {
 	size := len(pg.member) + len(pg.others) + len(pagination(next)) + len(`{"":[],}`)
 	for _, item := range items {

@@ -10,11 +10,11 @@ import (
 // mask is printed instead of a credential.
 const mask = "[redacted]"
 
-// minScrubLength is the length below which credentials are not masked in responses. A shorter string may be an ordinary word and is not a
-// real platform key.
+// minScrubLength is the minimum length of credentials that are masked in responses. A shorter credential may be an ordinary word, and is
+// not a real platform key.
 const minScrubLength = 8
 
-// Scrub returns b with every occurrence of the key masked. The length is unchanged, so that a Content-Length remains correct.
+// Scrub returns b with each occurrence of the key replaced with a mask of the same length.
 func (c Credential) Scrub(b []byte) []byte {
 	if len(c.secret) < minScrubLength || !bytes.Contains(b, []byte(c.secret)) {
 		return b

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tunnel is a connection that has switched protocols. It is closed when the context of its request ends, and when no data passes for too
-// long.
+// tunnel is a connection after a protocol switch. It is closed when the context of its request ends, or when no data passes for the
+// timeout.
 type tunnel struct {
 	io.ReadWriteCloser
 	ctx     context.Context //nolint:containedctx // of the exchange, which ends with the tunnel

@@ -1,3 +1,3 @@
-// Package view provides the configuration in force together with values derived from it and from keys created at run time, and the
+// Package view provides the configuration in force, values derived from the configuration and from keys created at run time, and the
 // gateway's clock.
 package view

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// View is the configuration in force at one moment. It is immutable, including everything it refers to.
+// View is the configuration that was in force at one time, with derived values. A View and all values to which it refers are immutable.
 type View struct {
 	Config *settings.Config
 	// Loaded is the time when Config came into force.
@@ -20,26 +20,27 @@ type View struct {
 	Plans map[string]*ledger.Plan
 }
 
-// Current provides the View in force, which is replaced on a reload, and the gateway's clock. Each method loads the view separately. A
-// caller that needs several values of one configuration must call Load once. Current is safe for concurrent use.
+// Current provides the View in force and the gateway's clock. The View is replaced when the configuration is reloaded. Each method loads
+// the View separately, so a caller that needs several values of the same configuration must call [Current.Load] once. Current is safe for
+// concurrent use.
 type Current struct {
 	view atomic.Pointer[View]
 	now  func() time.Time
 }
 
-// New returns a Current with the given clock and no view.
+// New returns a Current without a View. now is the gateway's clock.
 func New(now func() time.Time) *Current { return &Current{now: now} }
 
 // Now returns the current time of the gateway's clock.
 func (c *Current) Now() time.Time { return c.now() }
 
-// Load returns the view in force, or nil before the first Set.
+// Load returns the View in force, or nil if Set was not called yet.
 func (c *Current) Load() *View { return c.view.Load() }
 
 // Set puts a view in force.
 func (c *Current) Set(v *View) { c.view.Store(v) }
 
-// Config returns the configuration in force, or nil before the first Set.
+// Config returns the configuration in force, or nil if Set was not called yet.
 func (c *Current) Config() *settings.Config {
 	if v := c.Load(); v != nil {
 		return v.Config
@@ -47,8 +48,7 @@ func (c *Current) Config() *settings.Config {
 	return nil
 }
 
-// Org returns an organisation including keys created at run time, or nil if the
-// organisation is unknown.
+// Org returns the organisation with the given ID, including keys created at run time. It returns nil if the organisation does not exist.
 func (c *Current) Org(id string) *settings.Org {
 	if v := c.Load(); v != nil {
 		return v.Orgs[id]
@@ -56,7 +56,7 @@ func (c *Current) Org(id string) *settings.Org {
 	return nil
 }
 
-// Zone returns the time zone of an organisation, or UTC if the organisation is unknown.
+// Zone returns the time zone of an organisation. It returns UTC if the organisation does not exist.
 func (c *Current) Zone(org string) ledger.Zone {
 	if o := c.Org(org); o != nil {
 		return o.Zone
@@ -64,7 +64,7 @@ func (c *Current) Zone(org string) ledger.Zone {
 	return ledger.Zone{}
 }
 
-// Plan returns the budgets of an organisation, or nil.
+// Plan returns the budgets of an organisation. It returns nil if the organisation has no budgets.
 func (c *Current) Plan(org string) *ledger.Plan {
 	if v := c.Load(); v != nil {
 		return v.Plans[org]
@@ -72,7 +72,7 @@ func (c *Current) Plan(org string) *ledger.Plan {
 	return nil
 }
 
-// Budgeted returns the IDs of organisations with budgets, in configuration order.
+// Budgeted returns the IDs of the organisations that have budgets, in the order of the configuration.
 func (c *Current) Budgeted() (ids []string) {
 	v := c.Load()
 	if v == nil {

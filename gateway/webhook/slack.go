@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Message is the data of an event with a description for people. It is encoded as Data; the slack format has Text and Links instead.
+// Message is the data of an event, with a text for people. In the format of Slack, Text and Links are sent; in all other formats, Data is
+// sent.
 type Message struct {
 	Data  any
 	Text  string
 	Links []Link
 }
 
-// Link is a link of a [Message].
+// Link is a link in a [Message].
 type Link struct{ Title, URL string }
 
 // MarshalJSON implements json.Marshaler.

@@ -9,7 +9,8 @@ import (
 // connection is the context key of the connection.
 type connection struct{}
 
-// ConnContext stores a connection in the contexts of its requests. Use it as http.Server.ConnContext with a listener of this package.
+// ConnContext returns a context that contains c, for [Conn] and [ClientGone]. Use it as the ConnContext of an http.Server that serves a
+// listener of this package.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if j, validated := c.(*conn); validated {
 		c = j.Conn
@@ -17,15 +18,16 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, c)
 }
 
-// Conn returns the connection on which a request arrived, or nil if the connection is unknown.
+// Conn returns the connection on which a request arrived. ctx is the context of the request. Conn returns nil if ctx was not created with
+// [ConnContext].
 func Conn(ctx context.Context) net.Conn {
 	c, _ := ctx.Value(connection{}).(net.Conn)
 	return c
 }
 
-// ClientGone reports whether the client of a request has disconnected. It checks the context and the connection itself, because the server
-// notices a disconnect later, and much later if the process was paused. If the connection is not known from [ConnContext], or the system
-// does not support the check, only the context is used.
+// ClientGone reports whether the client of a request has disconnected. ctx is the context of the request. Because the server notices a
+// disconnect with a delay, ClientGone checks both ctx and the connection. It checks only ctx if the connection is unknown (see [Conn]) or
+// if the operating system does not support the check.
 func ClientGone(ctx context.Context) bool {
 	return ctx.Err() != nil || closed(Conn(ctx))
 }

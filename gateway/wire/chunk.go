@@ -1,6 +1,6 @@
 package wire
 
-// scanBody checks bytes of a body up to the next state change.
+// scanBody checks the bytes of a body up to the next state change.
 func (f *framer) scanBody(b []byte) (int, *Refusal) {
 	c := b[0]
 	switch f.state {
@@ -33,7 +33,7 @@ func (f *framer) scanBody(b []byte) (int, *Refusal) {
 	}
 }
 
-// skip passes content. When the content is complete, it enters the given state.
+// skip accepts content without checking it. At the end of the content, it enters the state behind.
 func (f *framer) skip(b []byte, behind state) int {
 	n := min(f.remain, int64(len(b)))
 	if f.remain -= n; f.remain == 0 {
@@ -62,7 +62,7 @@ func (f *framer) chunkSize(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// chunkExt passes chunk extensions, which recipients must ignore if they do not know them, up to a total length.
+// chunkExt accepts chunk extensions, up to a total length. Recipients must ignore unknown chunk extensions.
 func (f *framer) chunkExt(c byte) (int, *Refusal) {
 	if c == '\r' {
 		f.state = atChunkLine

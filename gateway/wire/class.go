@@ -2,7 +2,8 @@ package wire
 
 import "strings"
 
-// Classes of bytes. upper is the bit that converts an upper-case letter to lower case, so that class[c]&upper can be ORed to a byte.
+// Classes of bytes. upper is set for upper-case letters. Its value is the bit in which they differ from lower-case letters, so that
+// c|class[c]&upper is c in lower case.
 const (
 	token     = 1 << iota // tchar (RFC 9110, section 5.6.2)
 	visible               // VCHAR except #, which begins a fragment

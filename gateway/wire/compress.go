@@ -7,12 +7,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// MinCompressed is the minimum length of compressed responses in bytes.
+// MinCompressed is the minimum length, in bytes, of responses that [Compress] compresses.
 const MinCompressed = 16 << 10
 
-// Compress returns a handler that compresses long text responses of h with gzip for clients that accept it. Responses with a content coding
-// and partial responses are not changed. Flushed headers are delayed, so h must not serve streams. Because of BREACH, h must not serve
-// pages with secrets either.
+// Compress returns a handler that compresses long text responses of h with gzip if the client accepts gzip. It does not change partial
+// responses and responses that already have a content coding. The handler h must not serve streams, because Compress delays flushed data,
+// and must not serve pages with secrets, because of the BREACH attack.
 func Compress(h http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(MinCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.SuffixETag("-gzip"),

@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// parkDelay is the delay of the server's background read during a request, which detects a disconnect. Most handlers finish before it.
+// parkDelay is the delay of the background read with which the server detects a disconnect during a request. Most handlers finish before
+// the delay ends.
 const parkDelay = 30 * time.Millisecond
 
-// halfCloseTimeout is the time for a GET or HEAD whose client has half-closed the connection. A full close looks the same, so a disconnect
-// is noticed only after this time or when a write fails.
+// halfCloseTimeout is the time that a GET or HEAD request may take after its client has half-closed the connection. Because a full close
+// looks the same, the server notices a disconnect during such a request only after this time or when a write fails.
 const halfCloseTimeout = 2 * time.Second
 
-// readDeadlines manages the read deadlines of a connection. It applies a deadline at the next read from the network, because a server sets
-// several deadlines for each request but reads only once.
+// readDeadlines manages the read deadlines of a connection. It applies a deadline only when data is next read from the network, because a
+// server sets several deadlines for each request but reads only once.
 type readDeadlines struct {
 	inner net.Conn
 
 	mu sync.Mutex // guards the fields below
-	// wanted is the deadline set last, applied the deadline set on inner.
+	// wanted is the deadline that was set last. applied is the deadline that was set on inner.
 	wanted, applied time.Time
-	// direct reports that a read from inner is in progress, so that deadlines apply immediately.
+	// direct is true while a read from inner is in progress. Deadlines are then applied immediately.
 	direct bool
-	// parked reports that a read is delayed. woken ends the delay.
+	// parked is true while a read is delayed. woken ends the delay.
 	parked bool
 	woken  sync.Cond
 	timer  *time.Timer // ends the delay; nil before the first
@@ -39,7 +40,8 @@ func (a *readDeadlines) read(p []byte) (int, error) {
 	return a.inner.Read(p)
 }
 
-// begin applies the deadline, and any deadline set until end, to the following reads. It returns an error if the deadline has passed.
+// begin applies the current deadline to inner. Until end is called, new deadlines are applied immediately. begin returns an error if the
+// deadline has passed.
 func (a *readDeadlines) begin() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +58,7 @@ func (a *readDeadlines) end() {
 	a.direct = false
 }
 
-// park waits until d has passed, the deadline is reached or the connection is closed.
+// park waits for the duration d, but at most until the deadline or until the connection is closed.
 func (a *readDeadlines) park(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +101,7 @@ func (a *readDeadlines) set(t time.Time) error {
 
 func (a *readDeadlines) passed() bool { return !a.wanted.IsZero() && !a.wanted.After(time.Now()) }
 
-// apply sets the wanted deadline on inner.
+// apply sets the deadline wanted on inner.
 func (a *readDeadlines) apply() error {
 	if a.applied.Equal(a.wanted) {
 		return nil

@@ -2,7 +2,7 @@ package wire
 
 import "golang.org/x/sys/unix"
 
-// hungUp reports whether the other end has closed a socket or its sending half, even if earlier data is still unread.
+// hungUp reports whether the peer has closed its socket, or the sending half of its socket. It also works if earlier data is still unread.
 func hungUp(fd uintptr) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(p, 0)

@@ -2,5 +2,5 @@
 
 package wire
 
-// hungUp returns false, because other systems do not report this event.
+// hungUp returns false, because systems other than Linux do not report this event.
 func hungUp(uintptr) bool { return false }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// NormalizeRequests returns a handler that calls h with the request target in origin-form (RFC 9112, section 3.2.2); the Host is taken from
-// an absolute-form. It closes HTTP/1.0 connections after the response. If h panics, such a connection is reset, because the end of the
-// connection would otherwise look like the end of a complete response.
+// NormalizeRequests returns a handler that converts request targets to origin-form (RFC 9112, section 3.2) before it calls h. If a target
+// is in absolute-form, the handler sets the request's Host to the host of the target. After an HTTP/1.0 response, it closes the connection.
+// If h panics during an HTTP/1.0 request, it resets the connection, because a normal close would mark the end of a complete response.
 func NormalizeRequests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !r.ProtoAtLeast(1, 1) {
@@ -37,7 +37,7 @@ func NormalizeRequests(h http.Handler) http.Handler {
 	})
 }
 
-// reset makes closing the connection reset it.
+// reset changes a connection so that closing it sends a reset.
 func reset(c net.Conn) {
 	for {
 		switch have := c.(type) {

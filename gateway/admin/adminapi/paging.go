@@ -11,9 +11,9 @@ type Paging struct {
 	Limit  int    `query:"limit" min:"1" max:"1000" default:"100" doc:"maximum number of entries"`
 }
 
-// Page returns the page of list selected by p, and the cursor of the next page, or "" after the last one. name must return a unique
-// name for each entry. Entries inserted before the page since the previous call do not shift it. If the cursor's entry has been
-// removed, the error is a [FaultsError].
+// Page returns the page of list that p selects, and the cursor of the next page, or "" after the last page. name must return a unique name
+// for each entry. Entries inserted before the page since the previous call do not shift the page. Page returns a [FaultsError] if the entry
+// at the cursor has been removed.
 func Page[T any](list []T, p *Paging, name func(*T) string) (part []T, next string, err error) {
 	if p.Cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(p.Cursor)

@@ -45,7 +45,7 @@ func conditional(condition, then *node) test[any] {
 	}
 }
 
-// oneOf requires one of the given strings.
+// oneOf returns a test that accepts only the given strings.
 func oneOf(allowed []any) test[any] {
 	return func(v any) verdict {
 		s, ok := v.(string)
@@ -68,10 +68,10 @@ func each(n *node) test[[]any] {
 	}
 }
 
-// maxUnique is the maximum length of an array whose elements are all compared with each other.
+// maxUnique is the maximum length of arrays in which unique compares all pairs of elements.
 const maxUnique = 20
 
-// unique requires that no two elements are equal.
+// unique tests that no two elements are equal.
 func unique(items []any) verdict {
 	if len(items) > maxUnique {
 		return unsure
@@ -86,7 +86,7 @@ func unique(items []any) verdict {
 	return yes
 }
 
-// equal compares values as JSON Schema does: numbers by value, objects regardless of member order.
+// equal compares values by the rules of JSON Schema: it compares numbers by value, and objects regardless of the order of members.
 func equal(v, w any) verdict {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,14 +9,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Accepter is an interface that extension schemas ([jsonschema.ExtSchema]) must also implement: Accepts returns true
-// exactly if Validate returns nil, and Validate marks nothing as evaluated. A schema with any other extension is a gap.
+// Accepter is implemented by extension schemas ([jsonschema.ExtSchema]) that programs support. Accepts must return true if and only if
+// Validate returns nil, and Validate must not mark anything as evaluated. A schema with any other extension is a gap; see [Program.Gaps].
 type Accepter interface {
 	Accepts(v any) bool
 }
 
-// Compile compiles s to a Program. s must have been compiled by c, whose settings determine how formats are treated.
-// Neither may be modified afterwards.
+// Compile compiles s to a Program. The compiler c must have compiled s; its settings determine how formats are validated. Neither c nor s
+// may be modified afterwards.
 func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
 	if gaps := gaps(c, s); gaps != nil {
 		return &Program{root: &node{settled: true}, gaps: gaps}
@@ -27,11 +27,11 @@ func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
 
 type builder struct {
 	settings *jsonschema.Compiler
-	// nodes also holds unfinished nodes, because a schema may contain itself.
+	// nodes holds the nodes compiled so far. It includes unfinished nodes, because a schema may contain itself.
 	nodes map[*jsonschema.Schema]*node
 }
 
-// node returns the node of s, which is compiled once.
+// node returns the node of s. It compiles each schema only once.
 func (b *builder) node(s *jsonschema.Schema) *node {
 	if n := b.nodes[s]; n != nil {
 		return n
@@ -70,7 +70,7 @@ func addNumbers(n *node, s *jsonschema.Schema) {
 	add(s.Maximum, func(v, limit float64) bool { return v <= limit })
 }
 
-// addStrings counts lengths in code points.
+// addStrings adds tests that apply to strings. Lengths are counted in code points.
 func addStrings(n *node, s *jsonschema.Schema) {
 	if least := s.MinLength; least != -1 {
 		n.strings = append(n.strings, func(v string) verdict { return verdictOf(utf8.RuneCountInString(v) >= least) })
@@ -110,7 +110,8 @@ func (b *builder) addValues(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// format returns the function that validates a format, or nil. The compiler's formats override the package's.
+// format returns the function that validates a format, or nil for an unknown format. Formats of the compiler take precedence over those of
+// package jsonschema.
 func (b *builder) format(name string) func(any) bool {
 	if f, ok := b.settings.Formats[name]; ok {
 		return f
@@ -139,7 +140,7 @@ func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// addLast adds tests that are valid only for values that all other keywords accept.
+// addLast adds tests that may be used only for values that all other keywords accept.
 func (b *builder) addLast(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
 		accepter := s.Extensions[name].(Accepter) // otherwise s is a gap

@@ -6,8 +6,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Narrow returns a schema that finds the same errors in v as s. p must have been compiled from s. It omits parts that are
-// certainly valid: members of objects, and schemas that apply to an object as a whole.
+// Narrow returns a schema that finds the same errors in v as s, but omits parts of s for which v is certainly valid: members of objects,
+// and schemas that apply to an object as a whole. p must have been compiled from s.
 func (p *Program) Narrow(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	if o, ok := v.(map[string]any); ok && p.gaps == nil {
 		return p.narrow(s, o)
@@ -60,11 +60,11 @@ func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	return s
 }
 
-// anything accepts every value and evaluates nothing.
+// anything is a schema that accepts every value and evaluates no members.
 var anything = &jsonschema.Schema{Always: new(true)}
 
-// absorb reports whether the schemas all, which apply to o together with c, can be omitted: all accept o, and the members
-// that they evaluate do not depend on o. If so, it makes c evaluate those members; otherwise it does not modify c.
+// absorb reports whether the schemas all, which apply to o in addition to c, can be omitted. This is the case if all of them accept o and
+// the members that they evaluate do not depend on o. absorb then makes c evaluate these members; otherwise it does not modify c.
 func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonschema.Schema) bool {
 	for _, s := range all {
 		if n := p.nodes[s]; n.evaluates == nil || n.check(o) != yes {
@@ -85,7 +85,7 @@ func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonsch
 	return true
 }
 
-// evaluates returns the members that s evaluates in every object that it accepts, or nil if they depend on the object.
+// evaluates returns the members that s evaluates in every object that s accepts. It returns nil if they depend on the object.
 func evaluates(s *jsonschema.Schema) *coverage {
 	surely, perhaps := evaluated(s, always), evaluated(s, possible)
 	surely.all = surely.all || s.UnevaluatedProperties != nil

@@ -7,15 +7,14 @@ import (
 )
 
 const (
-	// maxDigits is the number of decimal digits that a float64 always preserves, so that distinct numbers remain distinct
-	// and in order (DBL_DIG in C).
+	// maxDigits is the number of decimal digits that a float64 always preserves (DBL_DIG in C). Different numbers with at most this number of
+	// digits remain different, and in order.
 	maxDigits = 15
 	// maxInteger is the magnitude below which a float64 represents every integer exactly.
 	maxInteger = 1 << 53
 )
 
-// parse converts the JSON number s. It returns false for a number with an exponent, or if a different number could have
-// the same float64.
+// parse converts the JSON number s to a float64. It returns false if s has an exponent, or if another number could have the same float64.
 func parse(s string) (float64, bool) {
 	digits, fraction := 0, false
 	for i := range len(s) {
@@ -32,7 +31,7 @@ func parse(s string) (float64, bool) {
 	return f, err == nil && (digits <= maxDigits || !fraction && math.Abs(f) < maxInteger)
 }
 
-// known reports whether a number of a schema, which may be nil, can be compared with the results of parse.
+// known reports whether limit, a number in a schema, can be compared with results of parse. It returns true if limit is nil.
 func known(limit *big.Rat) bool {
 	if limit == nil {
 		return true

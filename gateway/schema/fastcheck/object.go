@@ -39,7 +39,7 @@ func required(names []string) test[map[string]any] {
 	}
 }
 
-// members implements properties and additionalProperties.
+// members implements the keywords properties and additionalProperties.
 type members struct {
 	byName map[string]*node
 	sorted []member // the nodes of byName, sorted

@@ -62,8 +62,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end ends the exchange once. The connection is kept if the request was written and the response read completely and nothing followed the
-// response.
+// end ends the exchange once. It keeps the connection if the request was written completely, the response was read completely, and no data
+// followed the response.
 func (b *body) end(whole bool) {
 	if !b.ended.CompareAndSwap(false, true) {
 		return

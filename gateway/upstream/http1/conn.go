@@ -26,10 +26,11 @@ const (
 	maxHead = 64 << 10
 	// maxInformational is the maximum number of 1xx responses.
 	maxInformational = 5
-	// lateTimeout is the time for a response after the request could not be written, and for completing the write of a request after its
-	// response has been received.
+	// lateTimeout is the time limit for a response if the request could not be written, and for the rest of a request whose response was
+	// already received.
 	lateTimeout = time.Second
-	// writeGrace limits the wait at the end of a response for the goroutine that writes the request, which has usually finished.
+	// writeGrace is the maximum time to wait, at the end of a response, for the goroutine that writes the request. It has usually finished by
+	// then.
 	writeGrace = 50 * time.Millisecond
 )
 
@@ -55,8 +56,8 @@ type conn struct {
 	since  time.Time // start of the idle time
 	reused bool
 
-	// limit is the number of bytes that may still be read. stale reports that the deadline for response headers must be removed. readErr is
-	// the error of reading the first byte.
+	// limit is the number of bytes that may still be read. stale is true if the deadline for response headers must be removed. readErr is the
+	// error of reading the first byte.
 	limit   int64
 	stale   bool
 	readErr error
@@ -110,13 +111,14 @@ func (e *gatedConn) betweenRecords() bool { return e.headerLen == 0 && e.left ==
 
 // progress is the progress of an exchange.
 type progress struct {
-	// head reports that the response headers have not been received yet, bounded that there is a deadline for them.
+	// head is true until the response headers have been received. bounded is true if they have a deadline.
 	head, bounded bool
-	// wrote reports that part of the request may have been sent, written that all of it was, and timed that there is a write deadline.
+	// wrote is true if part of the request may have been sent. written is true if the whole request was sent. timed is true if there is a
+	// write deadline.
 	wrote, written, timed bool
-	// over is closed when a long body has been written or has failed; nil for other requests.
+	// over is closed when a long body was written or could not be written. It is nil for all other requests.
 	over chan struct{}
-	// writeErr is the error of the network, bodyErr the error of the request body.
+	// writeErr is the error of writing to the network. bodyErr is the error of reading the request body.
 	writeErr, bodyErr error
 }
 
@@ -135,7 +137,7 @@ func (c *conn) abort() {
 	})
 }
 
-// isIdle reports whether nothing has been received on an idle connection, not even its end, including data in TLS and other buffers.
+// isIdle reports whether an idle connection is open and has received no data, including data in the buffers of TLS and other layers.
 func (c *conn) isIdle() bool {
 	return c.in.Buffered() == 0 && c.peeker.isIdle() && (c.gate == nil || c.gate.betweenRecords() && c.bufferEmpty())
 }
@@ -163,8 +165,8 @@ func (c *conn) hasExcess() bool {
 	return n > 0
 }
 
-// canRetry reports whether a failed request may be sent again on another connection: the connection was reused and ended before the first
-// byte of a response, and the request has no body and a safe method or was not sent at all.
+// canRetry reports whether a failed request may be sent again on another connection. The connection must have been reused and have ended
+// before the first byte of a response. The request must have no body, and must have a safe method or not have been sent at all.
 func (c *conn) canRetry(req *http.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,8 +216,9 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// premature reports whether a response was received before its request was written completely. Errors may be, because the server need not
-// read a request that it refuses. Other early responses probably belong to another request.
+// premature reports whether a response must be treated as an error because it was received before its request was written completely. Such
+// a response probably belongs to another request. Error responses are not premature, because a server need not read a request that it
+// refuses.
 func (c *conn) premature(res *http.Response) bool {
 	return res.StatusCode < http.StatusBadRequest && !c.t.Duplex && c.over != nil && !c.waitWritten(lateTimeout)
 }
@@ -238,8 +241,8 @@ func (c *conn) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// send writes a request. A body that is long or of unknown length is written by another goroutine, because the server may respond before
-// its end.
+// send writes a request. If the body is long or its length is unknown, another goroutine writes the body, because the server may respond
+// before the end of the body.
 func (c *conn) send(req *http.Request) error {
 	if hasBody(req) && !inline(req) {
 		if c.t.ResponseHeaderTimeout > 0 {

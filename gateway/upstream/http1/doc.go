@@ -1,5 +1,5 @@
-// Package http1 is an HTTP/1.1 client for plain requests and responses. It works in the goroutine of its caller, while http.Transport uses
-// two more goroutines per connection.
+// Package http1 is an HTTP/1.1 client for plain requests and responses. It works in the goroutine of its caller, whereas http.Transport
+// uses two additional goroutines per connection.
 //
 //   - Connections are reused by requests with the same Authorization. A connection that was closed by the server, or received any data
 //     while idle, even part of a TLS record, is never used again. This is checked immediately before the request is written. Data received

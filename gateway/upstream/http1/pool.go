@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// destination is the target of a connection. credential is the Authorization header, which all requests on a connection share.
+// destination is the target of a connection. credential is the value of the Authorization header, which is the same for all requests on a
+// connection.
 type destination struct{ scheme, host, credential string }
 
 func destinationOf(req *http.Request) destination {
@@ -24,12 +25,12 @@ type pool struct {
 	idle  map[destination][]*conn // most recently used last
 	count int
 	armed bool // a timer is set to close expired connections
-	// closed reports that connections are not kept until the next request.
+	// closed is true if the pool does not keep connections until the next request.
 	closed bool
 }
 
-// take returns a connection that has been idle for less than timeout, was opened less than maxAge ago (0 for no limit), and is still
-// usable. It returns nil if the pool has no such connection.
+// take returns a usable connection that has been idle for less than timeout and was opened less than maxAge ago. A maxAge of 0 means no
+// limit. take returns nil if the pool has no such connection.
 func (p *pool) take(to destination, timeout, maxAge time.Duration) *conn {
 	for {
 		c := p.pop(to)

@@ -18,8 +18,8 @@ func inline(req *http.Request) bool {
 	return req.ContentLength > 0 && req.ContentLength <= maxInline
 }
 
-// read returns a request with its body in memory, so that the body is sent together with the headers, or nothing is sent if it cannot be
-// read.
+// read returns a request whose body is in memory. The body can then be sent together with the headers, and nothing is sent if reading the
+// body fails.
 func read(req *http.Request) (*http.Request, error) {
 	b := make([]byte, req.ContentLength)
 	_, err := io.ReadFull(req.Body, b)

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// slots counts connections from before they are opened until they are closed.
+// slots counts connections. A connection counts from before it is opened until it is closed.
 type slots struct {
 	mu      sync.Mutex // guards the fields below
 	open    int
 	waiting []chan struct{} // longest wait first
 }
 
-// acquire takes a slot and returns nil. If all limit slots are taken, it returns a channel that is closed when the caller should try again;
-// a caller that gives up must call cancel. A limit of 0 means no limit.
+// acquire takes a slot and returns nil. If all slots are taken, it returns a channel that is closed when the caller should try again; a
+// caller that stops waiting must call cancel. limit is the number of slots; 0 means no limit.
 func (s *slots) acquire(limit int) (turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
