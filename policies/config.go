@@ -24,8 +24,8 @@ func Validate(c *Config) error {
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }
 
-// Check returns an error for each team, key and role that c names and that does not exist. It complements Validate, which does not know the
-// organisation, and NewEngine, which compiles. The errors have the same form as the errors of Validate.
+// Check returns an error for each team, key or role in c that does not exist. It complements Validate, which does not know the
+// organisation, and NewEngine, which compiles the policies. The errors have the same form as the errors of Validate.
 func Check(c *Config, known Names) error {
 	errs := compiler.CheckNames(c.Policies, known)
 	for i, x := range c.Exceptions {
@@ -38,8 +38,8 @@ func Check(c *Config, known Names) error {
 }
 
 // Warnings reports settings that are valid but have no effect: exceptions for unknown pointers, parameters that never apply, and teams
-// missing from the data of the organisation's own Rego. Each warning has its path in c. The organisation's own Rego is skipped if r is not
-// nil and has not compiled it before.
+// missing from the data of the organisation's own Rego. Each warning has its path in c. If r is not nil, own Rego that r has not compiled
+// before is not checked.
 func Warnings(c *Config, teams []string, r *isolate.Runner) []error {
 	out := append(fault.Found(compiler.Warnings(c.Policies)), leftOut(c, teams, r)...)
 	for i, x := range c.Exceptions {

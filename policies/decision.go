@@ -32,7 +32,7 @@ type Violation struct {
 	Pointer string
 	// Doc links to the documentation of the policy.
 	Doc string
-	// Excess is the amount by which the limit is exceeded, in the unit of the limit, or 0 if the policy does not report one.
+	// Excess is the amount by which the limit is exceeded, in the unit of the limit. It is 0 if the policy does not report an amount.
 	Excess float64
 	// Approvable is copied from the entry: it reports whether an operator may approve the call despite this violation.
 	Approvable bool

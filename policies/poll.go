@@ -15,9 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 )
 
-// Run polls the bundles of all organisations until ctx ends, and returns the cause of ctx. A bundle that cannot be fetched,
-// verified or compiled leaves the current policies in force, and its error is available from Status. Consecutive failures with the
-// same error are logged once.
+// Run polls the bundles of all organisations until ctx ends, and returns context.Cause(ctx). If a bundle cannot be fetched, verified or
+// compiled, the current policies stay in force, and Status returns the error. Consecutive failures with the same error are logged once.
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(e.due(ctx))

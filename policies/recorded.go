@@ -22,11 +22,11 @@ type Undetermined struct {
 }
 
 // DecideRecorded evaluates the policies for a call read from a decision log. The decision contains the verdicts of the policies that read
-// nothing hidden. All other policies are returned as undetermined, regardless of their result.
+// no hidden value. All other policies are returned as undetermined, regardless of their result.
 //
 // The evaluation is traced, and every expression that was evaluated is compared with the hidden places. A reference to an object counts as
-// reading everything in it. Therefore the check errs on one side only: a policy may be reported as undetermined although its result does
-// not depend on a hidden value.
+// reading everything in it. A policy may therefore be reported as undetermined although its result does not depend on a hidden value, but
+// never the reverse.
 func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.Recorded) (Decision, []Undetermined, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {

@@ -27,7 +27,7 @@ func (b *breakers) of(group string) *breaker {
 	return one.(*breaker)
 }
 
-// report records the result of an exchange with a group. It reports whether the group is down, and whether that has changed.
+// report records the result of a round trip for a group. It returns whether the group is down and whether that has changed.
 func (b *breakers) report(group string, now tick, err error) (away, changed bool) {
 	away, changed = b.of(group).report(now, err)
 	switch {
@@ -47,8 +47,9 @@ func (b *breakers) retryNow() {
 	})
 }
 
-// breaker is a circuit breaker. After several consecutive failures it opens: no calls are made until a cool-down has passed, and then a
-// single one. The breaker closes only if that call succeeds, so that a recovering store gets just one call from each gateway at first.
+// breaker is a circuit breaker. It opens after several consecutive failures and then allows no call until a cool-down has passed. After the
+// cool-down it allows a single call, and closes only if this call succeeds. A recovering store thus gets just one call from each gateway at
+// first.
 type breaker struct {
 	config BreakerConfig
 	open   atomic.Bool
@@ -89,7 +90,7 @@ func (b *breaker) retryNow() {
 	b.retry, b.cooldown = 0, b.config.Cooldown
 }
 
-// report records the result of an exchange. It reports whether the store is down, and whether that has changed.
+// report records the result of a round trip. It returns whether the store is down and whether that has changed.
 func (b *breaker) report(now tick, err error) (away, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 )
 
 // Calls admitted by [FailLocal] are owed to the store. An account counts its debt against its share, and remembers the debt until the store
-// has confirmed it or the windows have ended. Every exchange about a scope includes the debt of the scope. The store therefore knows the
+// has confirmed it or the windows have ended. Every request about a scope includes the debt of the scope. The store therefore knows the
 // debt before it decides about a call of this gateway, and charges each debt once.
 
-// owe adds units, admitted in the windows of local, to the debt of a. A new debt gets the next number.
+// owe adds units to the debt of the account. They were admitted in the windows localIndex. A new debt gets the next number.
 func (a *account) owe(units int64, numbers *atomic.Int64) {
 	if a.owed.Number == 0 {
 		a.owed = Debt{Number: numbers.Add(1), Generation: a.state.Generation, Blind: a.storeNow == 0}
@@ -27,10 +27,10 @@ func (a *account) owe(units int64, numbers *atomic.Int64) {
 	}
 }
 
-// owes reports whether there may be units that a admitted by [FailLocal] and the store has not charged.
+// owes reports whether the account has a debt that the store may not have charged completely.
 func (a *account) owes() bool { return a.owed.Number > 0 }
 
-// unpaid returns the units that a owes in window w with the given index.
+// unpaid returns the units that the account owes in window w with the given index.
 func (a *account) unpaid(w int, index int64) int64 {
 	if !a.owes() || a.owed.Index[w] != index {
 		return 0
@@ -55,7 +55,7 @@ func (a *account) pay(d *Debt) {
 	}
 }
 
-// expire drops the debt of a if all of its windows have ended by storeNow, in Unix milliseconds.
+// expire drops the debt of the account if all of its windows have ended by storeNow, in Unix milliseconds.
 func (a *account) expire(storeNow int64) {
 	if a.owed.Index[Windows-1] < storeNow/windowMillis(Windows-1) {
 		a.owed = Debt{}
@@ -81,7 +81,7 @@ func (l *Limiter) attachDebts(op *Op) {
 	}
 }
 
-// paid applies the store's reply to an exchange that included debts. Each debt is removed from its account in the same step that adds it to
+// paid applies the store's reply to a request that included debts. Each debt is removed from its account in the same step that adds it to
 // the account's count.
 func (l *Limiter) paid(op *Op, ans answer) {
 	if op.Debts == nil {
@@ -101,7 +101,7 @@ func (l *Limiter) paid(op *Op, ans answer) {
 	}
 }
 
-// apply makes one exchange for ops, with the debts of their scopes.
+// apply sends ops to the store in one round trip, with the debts of their scopes.
 func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 	for i := range ops {
 		l.attachDebts(&ops[i])
@@ -118,7 +118,7 @@ func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 	return ans, nil
 }
 
-// charge sends the debts of scopes without further calls to the reachable parts of the store.
+// charge sends all debts to the available parts of the store, because a scope may have no further calls that would send its debt.
 func (l *Limiter) charge(ctx context.Context) {
 	if !l.indebted.Load() {
 		return
@@ -154,7 +154,7 @@ func (l *Limiter) charge(ctx context.Context) {
 	_ = exchanges.Wait() // uncharged debts stay in their accounts
 }
 
-// chargeSome makes one exchange for debts.
+// chargeSome sends the debts of ops in one round trip.
 func (l *Limiter) chargeSome(ctx context.Context, group string, ops []Op) error {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()

@@ -7,8 +7,8 @@
 // [Limiter] is the entry point. Two other types limit calls on one gateway only: [AddressLimiter] limits attempts without a valid
 // credential by network address, and [Upstream] divides the platform's own rate limits among teams.
 //
-// The counts are in the [Store], which is Redis in production. A Limiter has in memory the latest known counts of scopes, its leases and
-// its debts; AddressLimiter and Upstream have all of their state in memory.
+// The counts are in the [Store], which is Redis in production. A Limiter keeps the latest known counts of scopes, its leases and its debts
+// in memory. AddressLimiter and Upstream keep their whole state in memory.
 //
 // # Words
 //
@@ -16,14 +16,14 @@
 //     spent yet ([ModeLeased]).
 //   - A debt is the charge for calls that a gateway admitted while the store was down ([FailLocal]); the store is charged later.
 //   - A generation is the time between two resets of a scope by operators.
-//   - An exchange is one round trip to the store, which can serve several calls. A pause is the time after a restart of the store in which
-//     it admits nothing, because gateways first restore the counts that it has lost.
+//   - A pause follows a restart of the store. During a pause, the store admits no calls, because gateways first restore the counts that it
+//     has lost.
 //
 // # Invariants
 //
 //   - Over all gateways, the calls admitted to a window never exceed its quota. Leased permits are charged before they are spent, an
-//     ambiguous reply counts as spent, and nothing is charged twice. The exceptions are the failure policies open and local (see
-//     [Failure]), which an operator chooses per class of call.
+//     ambiguous reply counts as spent, and nothing is charged twice. The exceptions are the failure policies [FailOpen] and [FailLocal],
+//     which an operator chooses for each class of calls.
 //   - Windows are aligned to UTC and follow the store's clock. A clock that steps back never reopens a window.
 //   - Quotas come with each call: a changed quota applies to the current window from the next call on.
 //
@@ -38,5 +38,5 @@
 //	})
 //	d.WriteHeaders(w.Header())
 //
-// The package imports nothing of the gateway. Identity, problem responses and routing are up to the caller.
+// The package does not depend on the gateway. The caller is responsible for identity, problem responses and routing.
 package ratelimit

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// decideWithoutStore decides a call by the failure policy. cause is the error of the store.
+// decideWithoutStore decides a call by its failure policy. cause is the error of the store.
 func (l *Limiter) decideWithoutStore(c *call, cause error) (Decision, error) {
 	switch l.policy(c) {
 	case FailOpen:
@@ -32,8 +32,8 @@ func (l *Limiter) policy(c *call) Failure {
 	return l.config.Failure.Write
 }
 
-// share counts a call against this gateway's share of the units last known to be left. It returns false if the share is zero, because the
-// call is then neither within the share nor over the quota.
+// share counts a call against this gateway's share of the units last known to be left. If the share is zero, it returns false: the call is
+// then neither within the share nor over the quota.
 //
 // Windows follow the store's clock as last known, or this gateway's clock if the store was never heard.
 func (l *Limiter) share(c *call) (Decision, bool) {
@@ -126,7 +126,7 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 	return l.base.Add(now).UnixMilli()
 }
 
-// exchanged records the result of an exchange with a part of the store.
+// exchanged records the result of a round trip to a part of the store.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(calls, err)
 	l.deps.ObserveLatency(ctx, took)

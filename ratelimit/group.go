@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// commit groups the calls to one store into shared exchanges. Organisations of one group share a queue, so a store on a single node has
-// a single queue.
+// commit combines concurrent calls to the store into shared round trips. Organisations of one group share a queue, so a store on a single
+// node has a single queue.
 type commit struct {
 	*Group[flight]
 
@@ -21,7 +21,7 @@ type commit struct {
 type flight struct {
 	op Op
 
-	// The result, valid after the exchange.
+	// The result, valid after the round trip.
 	ans answer
 	err error
 
@@ -34,7 +34,7 @@ type flight struct {
 	back [MaxScopes][Windows]time.Duration
 }
 
-// batch is the scratch space of one exchange.
+// batch is the scratch space of one round trip.
 type batch struct {
 	flights []*flight
 	ops     []Op
@@ -53,7 +53,7 @@ func newCommit(l *Limiter) *commit {
 	return g
 }
 
-// get returns a flight for k. It must be returned with put once its result has been read.
+// get returns a flight for k. The caller must return the flight with put after reading its result.
 func (c *commit) get(k *call) *flight {
 	f := c.flights.Get().(*flight)
 	f.op = Op{

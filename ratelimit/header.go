@@ -7,7 +7,7 @@ import (
 )
 
 // headerSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
-// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
+// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the draft.
 type headerSyntax struct {
 	// Quota and Window are parameters of RateLimit-Policy.
 	Quota, Window string
@@ -31,8 +31,8 @@ const (
 // an exempt caller.
 func (d *Decision) WriteHeaders(h http.Header) { Draft11().Write(h, d) }
 
-// Write sets the headers for d in h, as RFC 9651 lists with one member per window. Times are whole seconds, rounded up, so that a
-// client that waits that long does not retry too early.
+// Write sets the rate limit headers for d in h. Except Retry-After, they are lists (RFC 9651) with one member for each window. Times are
+// whole seconds, rounded up, so that clients do not retry too early.
 func (y headerSyntax) Write(h http.Header, d *Decision) {
 	if len(d.Windows) > 0 {
 		var buf [192]byte
@@ -53,7 +53,7 @@ func (y headerSyntax) Write(h http.Header, d *Decision) {
 	}
 }
 
-// RetryAfterSeconds returns RetryAfter for the Retry-After header, in whole seconds, rounded up, and at least 1.
+// RetryAfterSeconds returns the value of the Retry-After header: d.RetryAfter in whole seconds, rounded up, and at least 1.
 func (d *Decision) RetryAfterSeconds() int64 { return max(1, seconds(d.RetryAfter)) }
 
 func (y headerSyntax) appendPolicy(b []byte, i int, w *Window) []byte {

@@ -32,8 +32,8 @@ type renewal struct {
 // renewalQueue is the number of renewals that can wait. If the queue is full, calls fetch their permits themselves.
 const renewalQueue = 1024
 
-// relimit ensures that the permits of a were drawn under limit. It returns permits drawn under another quota, because a lower quota may
-// have no room for them.
+// relimit sets the quota of the account. It returns permits that were drawn under another quota, because a lower quota may have no room for
+// them.
 func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 	if a.limit == limit {
 		return
@@ -71,7 +71,8 @@ func (a *account) use(units int64, now tick) {
 	a.lastUse = now
 }
 
-// target returns the number of permits that a should hold in each window: those needed at the recent rate during the lease horizon.
+// target returns the number of permits that the account should hold in each window: the number needed during the lease horizon at the
+// recent rate.
 func (l *Limiter) target(a *account) int64 {
 	return min(l.config.Lease.Max, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
 }
@@ -89,7 +90,7 @@ func (a *account) low(target int64) bool {
 // minMeterInterval is the shortest time over which a rate is measured.
 const minMeterInterval = 20 * time.Millisecond
 
-// meter updates a's rate, with a weight of one half for the previous rate.
+// meter updates the rate of the account. The previous rate has a weight of one half.
 func (a *account) meter(now tick) {
 	took := now - a.metered
 	if took < minMeterInterval {
@@ -102,7 +103,7 @@ func (a *account) meter(now tick) {
 	a.rate, a.spent, a.metered = rate, 0, now
 }
 
-// want returns the units to request beyond a call's need, and marks a as renewing.
+// want returns the units to request beyond a call's need, and marks the account as renewing.
 func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	var want [Windows]int64
 	if a.renewing || now < a.dryUntil {
@@ -164,7 +165,7 @@ func (l *Limiter) undraw(f *flight) {
 	}
 }
 
-// putBack returns the units of d to a, if their windows are still running.
+// putBack puts the units of d back into the account, if their windows are still running.
 func (a *account) putBack(d *drawn) {
 	if d.renews {
 		a.renewing = false
@@ -214,7 +215,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 	return turned
 }
 
-// receive adds the granted units to a, and records if there were none.
+// receive adds the granted units to the account. If none were granted, it delays the next request.
 func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 	if renews {
 		a.renewing = false
@@ -236,8 +237,8 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 // dryFor is the pause before the next request for a block after a window had no units to grant.
 const dryFor = 100 * time.Millisecond
 
-// findLeases determines the windows of a refused call that have permits held by other gateways. Such permits are returned once idle. It
-// does nothing if there is a recent result.
+// findLeases determines the windows of a refused call that have permits held by other gateways, because idle permits are returned. It does
+// nothing if there is a recent result.
 func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	after := f.op.After
 	refs := make([]Ref, len(f.op.Scopes))
@@ -288,7 +289,7 @@ func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
 	}
 }
 
-// returnPermits moves a's permits to the list of permits to return, and removes the lease listed in the store.
+// returnPermits moves the permits of the account to the list of permits to return, and removes the lease listed in the store.
 func (l *Limiter) returnPermits(a *account, now tick) {
 	if a.held == [Windows]int64{} && a.listed == [Windows]int64{} {
 		return

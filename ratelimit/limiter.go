@@ -16,17 +16,17 @@ import (
 type Deps struct {
 	// Store is required.
 	Store Store
-	// Now returns the current time, by default that of the system. Only differences are used, so the wall clock may be wrong; the times must
-	// carry a monotonic reading or come from one source.
+	// Now returns the current time; nil means time.Now. Only differences between times are used, so the wall clock may be wrong. The times
+	// must carry a monotonic clock reading or come from a single source.
 	Now func() time.Time
 	// Logger logs when the store goes down and when it recovers. Nil disables logging.
 	Logger *slog.Logger
-	// ObserveLatency is called with the duration of each exchange with the store. It may be nil.
+	// ObserveLatency is called with the duration of each round trip to the store. It may be nil.
 	ObserveLatency func(context.Context, time.Duration)
 }
 
-// Limiter decides whether calls fit their quotas. It is safe for concurrent use and lives as long as the process. Each Take contains its
-// quotas, so they can change from call to call.
+// Limiter decides whether calls fit into their quotas. It is safe for concurrent use and lives as long as the process. Each Take contains
+// its quotas, so they can change from call to call.
 type Limiter struct {
 	config   Config
 	deps     Deps
@@ -51,15 +51,15 @@ type Limiter struct {
 	debtor   string
 	debts    atomic.Int64
 	indebted atomic.Bool
-	// exchanging is read-locked from before an exchange that may admit calls until its result is in the table.
+	// exchanging is read-locked from before a request that may admit calls until its result is in the table.
 	exchanging sync.RWMutex
 
 	mu sync.Mutex
-	// returns are permits that can no longer be spent here, by organisation.
+	// returns holds permits that can no longer be spent by this gateway, by organisation.
 	returns map[string][]Adjustment
 }
 
-// New returns a Limiter. It does not connect and starts nothing; see [Limiter.Run].
+// New returns a Limiter. It neither connects to the store nor starts a goroutine; see [Limiter.Run].
 func New(config Config, deps Deps) (*Limiter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: %w", err)
@@ -92,16 +92,17 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	return l, nil
 }
 
-// Down reports whether the store is not called because it has not responded recently. In a cluster, Down refers only to the node that
-// receives heartbeats.
+// Down reports whether the store has not responded recently. Calls are then decided without the store. In a cluster, Down covers only the
+// node that receives heartbeats.
 func (l *Limiter) Down() bool { return l.breakers.of("").open.Load() }
 
 // tick returns the time since l was created.
 func (l *Limiter) tick() tick { return l.deps.Now().Sub(l.base) }
 
-// Take counts a call and decides whether it may pass. The error wraps ErrInvalid or ErrUnavailable; a refusal is not an error.
+// Take counts a call and decides whether to admit it. A refusal is not an error; errors wrap ErrInvalid or ErrUnavailable.
 //
-// Take is not interrupted by ctx, because the call may already have been charged. It returns within about twice the configured timeout.
+// Take does not stop when ctx is done, because the store may already have charged the call. It returns within about twice the configured
+// timeout.
 func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 	if err := t.check(); err != nil {
 		return Decision{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -122,7 +123,7 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 	if c.n == 0 {
 		return Decision{Allowed: true, Source: SourceNone}, nil
 	}
-	// A window may end during an exchange that relied on its permits; then the call is tried again.
+	// A window may end during a round trip that relied on permits of the window; then the call is tried again.
 	for range attempts {
 		if d, ok := l.decideLocally(&c); ok {
 			return d, nil
@@ -201,7 +202,7 @@ func (l *Limiter) decideFromMemory(c *call, views *[MaxScopes]view) (Source, boo
 	return source, true
 }
 
-// view sets v to this gateway's view of a. Permits held here count as available, because they will be spent first.
+// view sets v to this gateway's view of the account. Permits held by this gateway count as available, because they are spent first.
 func (a *account) view(v *view, now tick) {
 	for w := range Windows {
 		v.known[w] = a.runs(w, now)
@@ -213,8 +214,8 @@ func (a *account) view(v *view, now tick) {
 // breakerOf returns the breaker of the part of the store that counts an organisation.
 func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.deps.Store.Group(org)) }
 
-// canCallStore reports whether a part of the store may be called. If the part was down, that is not allowed while this gateway has lost
-// counts to restore.
+// canCallStore reports whether a part of the store may be called. While this gateway has lost counts to restore, it must not call a part
+// that was down.
 func (l *Limiter) canCallStore(group string, now tick) bool {
 	b := l.breakers.of(group)
 	if b.open.Load() && l.restarted.Load() {
@@ -253,8 +254,7 @@ func (l *Limiter) callStore(ctx context.Context, c *call) (d Decision, again boo
 	return c.decide(c.scopes(), views[:c.n], f.op.Admitted == 1, SourceRedis), false, nil
 }
 
-// exchange sends f to the store and applies its answer. It reports whether a window ended in the meantime, so that the call must be
-// retried.
+// exchange sends f to the store and applies the reply. It returns true if a window ended in the meantime, so that the call must be retried.
 func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 	l.exchanging.RLock()
 	defer l.exchanging.RUnlock()

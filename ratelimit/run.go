@@ -13,33 +13,33 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// HeartbeatInterval is the interval between the heartbeats of a gateway. A heartbeat reports that the gateway is alive, and returns
-// news of resets and restarts.
+// HeartbeatInterval is the interval between the heartbeats of a gateway. A heartbeat tells the store that the gateway is alive, and tells
+// the gateway about resets and restarts.
 const HeartbeatInterval = 500 * time.Millisecond
 
 const (
-	// beatWithin is the time after its latest heartbeat during which a gateway counts as alive.
+	// beatWithin is the time after a heartbeat during which the gateway counts as alive.
 	beatWithin = 5 * time.Second
 	// grace limits the duration of the work at shutdown.
 	grace = 2 * time.Second
-	// adjustBatch is the number of corrections in one exchange, and adjustFlights the number of concurrent exchanges.
+	// adjustBatch is the number of adjustments in one request, and adjustFlights the number of concurrent requests.
 	adjustBatch, adjustFlights = 200, 16
 	// awayWithin limits the attempt to restore counts to parts of the store that were down.
 	awayWithin = time.Second
 )
 
-// Run does the background work of l until ctx is done. It renews leases before they run out, returns idle ones, charges calls that were
-// admitted while the store was down, restores counts that the store has lost, and counts the live gateways. At the end it returns all
-// leases.
+// Run does the background work of l until ctx is done. It renews leases before they run out, returns idle leases, charges calls that were
+// admitted while the store was down, restores counts that the store has lost, and counts the live gateways. At the end, it gives all leased
+// permits back to the store.
 //
-// A Limiter works without Run, but then learns about resets, and releases unused permits, only when their windows end.
+// Without Run, a Limiter learns about resets and gives unused permits back only when the windows end.
 func (l *Limiter) Run(ctx context.Context) error {
 	beat := time.NewTicker(HeartbeatInterval)
 	defer beat.Stop()
 	l.running.Store(true)
 	defer l.running.Store(false)
 	resets := l.heartbeat(ctx, -1) // immediately, because after a restart of the store other gateways wait only for those they know
-	// Each kind of work has its own goroutines: far from the store, one exchange takes as long as a lease lasts.
+	// Each kind of work has its own goroutines: far from the store, one round trip takes as long as a lease lasts.
 	work, ctx := errgroup.WithContext(ctx)
 	var due [2]chan struct{}
 	for i, do := range [...]func(context.Context){l.tend, l.charge} {
@@ -93,7 +93,7 @@ func (l *Limiter) renewAll(ctx context.Context) {
 	}
 }
 
-// bounded returns ctx with the deadline of one exchange.
+// bounded returns ctx with the deadline of one round trip.
 func (l *Limiter) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, l.config.Timeout)
 }
@@ -188,7 +188,7 @@ func (l *Limiter) restore(ctx context.Context) error {
 }
 
 // remembered returns this gateway's counts in running windows, by organisation. It separates the counts of available parts of the store
-// from the counts of parts of a cluster that are down. If more is not nil, it returns units to add.
+// from the counts of parts of a cluster that are down. If more is not nil, it returns the units to add to the counts of an account.
 func (l *Limiter) remembered(more func(*account) int64) (answering, away map[string][]Adjustment) {
 	now := l.tick()
 	answering, away = make(map[string][]Adjustment), make(map[string][]Adjustment)
@@ -272,7 +272,7 @@ func (l *Limiter) renewSoon(a *account, scope Scope) {
 	}
 }
 
-// renew fetches permits for first and for all waiting renewals, with one exchange for each group of organisations.
+// renew fetches permits for first and for all waiting renewals, with one round trip for each group of organisations.
 func (l *Limiter) renew(ctx context.Context, first renewal) {
 	waiting := []renewal{first}
 	for more := true; more && len(waiting) < l.config.Commit.MaxBatch; {
@@ -293,7 +293,7 @@ func (l *Limiter) renew(ctx context.Context, first renewal) {
 	}
 }
 
-// fetch makes one exchange for renewals.
+// fetch renews a list of accounts with one round trip.
 func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	ops := make([]Op, 0, len(list))
 	for _, r := range list {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// MaxCandidates is the maximum number of candidates that RunCandidates tries.
+// MaxCandidates is the maximum number of candidates that one RunCandidates call tries.
 const MaxCandidates = 24
 
 // Candidate is one possible placement of a requested pod.
@@ -24,15 +24,15 @@ type Verdict int
 const (
 	// Placed means that a candidate succeeded; Outcome.Response is the success.
 	Placed Verdict = iota
-	// Stopped means that no further candidate was tried, because Outcome.Response is a refusal that applies to every candidate: status 401,
-	// 402, 404, 413, 422, a 429 whose wait exceeds the time budget, or another status below 500.
+	// Stopped means that no further candidate was tried. Outcome.Response is a refusal that applies to every candidate: status 401, 402, 404,
+	// 413, 422, a 429 whose wait exceeds the time budget, or another status below 500.
 	Stopped
-	// Broken means that the platform failed. Outcome.Response is its 5xx response, or nil if Outcome.Err is set.
+	// Broken means that the platform failed. Outcome.Response is its 5xx response, or Outcome.Err is set and Outcome.Response is nil.
 	Broken
 	// Forbidden means that every candidate got a 403; Outcome.Response is the last one.
 	Forbidden
-	// Shortage means that no capacity is available, time ran out, or the list was empty. Outcome.Response is the last
-	// response, or nil.
+	// Shortage means that no capacity is available, that the time budget ran out, or that the list was empty. Outcome.Response is the last
+	// response, or nil if there is none.
 	Shortage
 	// Refused means that the request itself is invalid; Outcome.Response is the last 400. It is unrelated to Response.Refused.
 	Refused
@@ -71,9 +71,9 @@ type Outcome struct {
 //	unfinished   stop
 //	other        stop
 //
-// A 402 from the platform stops, because every candidate costs money. A 5xx from the gateway also stops. Each attempt
-// passes through the gateway's filter chain, so policies and budgets are checked for each candidate. RunCandidates never
-// returns nil.
+// After a 402 from the platform, RunCandidates stops, because every candidate costs money. It also stops after a 5xx from the gateway. Each
+// attempt passes through the gateway's filter chain, so policies and budgets are checked for each candidate. RunCandidates never returns
+// nil.
 func RunCandidates(ctx context.Context, d *Client, candidates []Candidate) *Outcome {
 	run := &candidateRun{client: d, out: &Outcome{Verdict: Shortage, Index: -1}}
 	for i, candidate := range candidates[:min(len(candidates), MaxCandidates)] {
@@ -93,7 +93,7 @@ func RunCandidates(ctx context.Context, d *Client, candidates []Candidate) *Outc
 type candidateRun struct {
 	client *Client
 	out    *Outcome
-	// violation is the detail of the previous response if that was a 400 other than a shortage.
+	// violation is the detail of the previous response, if its status was 400 and it did not report a shortage.
 	violation string
 	lastBad   *Response // the last 400
 	forbidden int       // number of 403 responses
@@ -167,8 +167,8 @@ func (c *candidateRun) conclude() {
 	}
 }
 
-// Create sends a create request. It retries after a 429 and after a 5xx from the platform; before it returns such a
-// response, Caller.Call has verified that no resource was created.
+// Create makes a call that creates a resource. It retries after a 429 and after a 5xx from the platform. Caller.Call returns a 5xx only
+// after verifying that no resource was created.
 func Create(ctx context.Context, d *Client, r *Request) (*Response, error) {
 	repeats := 1
 	if r.Operation == "createPod" {

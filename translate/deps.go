@@ -11,20 +11,20 @@ import (
 type Deps struct {
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Sleep waits for d or until ctx ends, and then returns the error of ctx. Nil means a timer.
+	// Sleep waits for d and returns nil, or returns ctx.Err() if ctx ends first. A nil Sleep means a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Store keeps facts that v2 does not return; nil keeps nothing. Responses remain valid without it but are less exact.
+	// Store keeps facts that v2 does not return. A nil Store keeps nothing; responses then remain valid but are less exact.
 	Store Store
-	// LedgerTypes returns, by resource id, the GPU types under which the ledger has counted the cost of pods and
-	// endpoints since a time. It omits resources unknown to the ledger. Nil means that the gateway runs without a ledger.
+	// LedgerTypes returns the GPU types of pods and endpoints by resource id, as the ledger has recorded them for costs since the given time.
+	// It omits resources unknown to the ledger. Nil means that the gateway runs without a ledger.
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
-	// Catalog is the shared cache of catalog responses; nil gives each dialect its own.
+	// Catalog is the shared cache of catalog responses. If it is nil, each dialect has its own.
 	Catalog *Catalog
-	// Logger receives failures of the store, which callers do not see; nil discards them.
+	// Logger logs failures of the store, which callers do not see. Nil discards them.
 	Logger *slog.Logger
 }
 
-// WithDefaults returns d with defaults in place of nil fields.
+// WithDefaults returns d with defaults for the fields that are nil.
 func (d Deps) WithDefaults() Deps {
 	if d.Now == nil {
 		d.Now = time.Now

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// ErrAmbiguous is wrapped by errors of Caller.Call if the platform may have carried out the call but its response was
-// lost.
+// ErrAmbiguous is wrapped in an error of Caller.Call if the response was lost and the platform may have carried out the call.
 var ErrAmbiguous = errors.New("the platform's response was lost")
 
-// UnfinishedError ends a request whose create has an unknown result. A retry of the same request after
-// UnfinishedRetryAfter returns the resource.
+// UnfinishedError is returned if it is unknown whether a call created its resource. The caller can send the same request again after
+// UnfinishedRetryAfter to get the resource.
 type UnfinishedError struct {
-	// Noun names the kind of resource.
+	// Noun is the kind of resource, such as "pod".
 	Noun string
 }
 
@@ -25,5 +24,5 @@ func (e *UnfinishedError) Error() string {
 }
 
 // MissingKeyText is the detail of a 401 for a request without a key. It equals filter.MissingKeyText, so that all dialects give the same
-// answer.
+// response.
 const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"

@@ -45,8 +45,8 @@ var knownMachines = map[string]machine{
 	"NVIDIA RTX A6000":               {50, 9},
 }
 
-// SmallestMachine returns the smallest memory in GB and number of vCPUs observed for pods with count GPUs of the given
-// type. Until a pod has been observed, it returns built-in values. The catalog does not have this information.
+// SmallestMachine returns the smallest memory in GB and the smallest number of vCPUs that have been observed in pods with count GPUs of the
+// type gpu. It returns built-in values if no such pod has been observed. The catalog does not have this information.
 func (c *Catalog) SmallestMachine(gpu string, count int64) (memory, vcpus int64) {
 	c.mu.Lock()
 	seen, ok := c.machines[gpuConfig{gpu, count}]

@@ -15,7 +15,7 @@ const (
 	KindSpelling = "spelling"
 )
 
-// NoteTTL is the retention of notes. Notes about pods outlive their pods because billing by GPU type needs them.
+// NoteTTL is the retention of notes. The note about a pod outlives the pod, because billing by GPU type needs it.
 const NoteTTL = 400 * 24 * time.Hour
 
 // PodNote stores facts about a pod that v2 does not return.
@@ -32,13 +32,13 @@ type PodNote struct {
 // EndpointNote stores facts about a serverless endpoint that v2 does not return.
 type EndpointNote struct {
 	TemplateID string `json:"templateId,omitempty"`
-	// GPUTypeIDs is the selection in the caller's order.
+	// GPUTypeIDs lists the selected GPU types in the caller's order.
 	GPUTypeIDs       []string `json:"gpuTypeIds,omitempty"`
 	NetworkVolumeID  string   `json:"networkVolumeId,omitempty"`
 	NetworkVolumeIDs []string `json:"networkVolumeIds,omitempty"`
 	// IdleTimeout is in seconds; 0 means unknown. v2 rejects it for queues scaled by request count.
 	IdleTimeout int64 `json:"idleTimeout,omitempty"`
-	// Version is the last known release, used in lists; 0 means unknown.
+	// Version is the last known release, used in lists. 0 means unknown.
 	Version int64 `json:"version,omitempty"`
 	// Locations and GPUIDs are the strings that a GraphQL caller sent.
 	Locations    string `json:"locations,omitempty"`
@@ -46,8 +46,8 @@ type EndpointNote struct {
 	HubReleaseID string `json:"hubReleaseId,omitempty"`
 	// TemplateName is the name of the endpoint's virtual template; "" means the name of the endpoint.
 	TemplateName string `json:"templateName,omitempty"`
-	// BilledType, for the billing routes of v1, is the GPU type under which the endpoint's cost is reported, or "" if it has several. Once the
-	// endpoint is deleted, the record holds only this field.
+	// BilledType is the GPU type under which the billing routes of v1 report the cost of the endpoint, or "" if the endpoint has several GPU
+	// types. After the deletion of the endpoint, only this field remains.
 	BilledType string `json:"billedType,omitempty"`
 }
 
@@ -56,17 +56,17 @@ type TemplateNote struct {
 	Readme string `json:"readme,omitempty"`
 	// PortsConfig is the JSON text that a GraphQL caller sent.
 	PortsConfig json.RawMessage `json:"portsConfig,omitempty"`
-	// NoVolume reports that the caller removed the volume although v2 kept the mount.
+	// NoVolume reports that the caller removed the volume of the template. v2 kept the mount.
 	NoVolume      bool   `json:"noVolume,omitempty"`
 	AdvancedStart bool   `json:"advancedStart,omitempty"`
 	StartScript   string `json:"startScript,omitempty"`
 	Config        string `json:"config,omitempty"`
-	// Alias is the id of the template that replaced this one at the platform. Callers continue to use the old id.
+	// Alias is the id of the template that replaced this template at the platform. Callers continue to use the old id.
 	Alias string `json:"alias,omitempty"`
 }
 
-// LoadNote decodes a note into a T. ok is false if there is no valid note. If the store fails, LoadNote adds a warning for the caller and
-// returns the error.
+// LoadNote reads the stored note (a PodNote, EndpointNote or TemplateNote) with the given key. ok is false if there is no valid note. If
+// the store fails, LoadNote adds a warning to the response and returns the error.
 func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, err error) {
 	var raw json.RawMessage
 	err = d.readStore(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
@@ -80,8 +80,8 @@ func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, 
 	return note, true, nil
 }
 
-// FindNotes decodes the notes of several ids in one store operation. The result is never nil. Errors are handled as in LoadNote, for all of
-// the ids.
+// FindNotes reads the stored notes (PodNote, EndpointNote or TemplateNote) of several resources, by id, in one store operation. The result
+// is never nil. If the store fails, FindNotes adds a warning to the response and returns the error.
 func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string) (map[string]T, error) {
 	if len(ids) == 0 {
 		return map[string]T{}, nil
@@ -100,7 +100,8 @@ func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string)
 	return notes, err
 }
 
-// LoadNotes decodes all notes of one kind, by id. The result is never nil. Errors are handled as in LoadNote, for all notes of the kind.
+// LoadNotes reads all stored notes of one kind (PodNote, EndpointNote or TemplateNote), by id. The result is never nil. If the store fails,
+// LoadNotes adds a warning to the response and returns the error.
 func LoadNotes[T any](ctx context.Context, d *Client, kind string) (map[string]T, error) {
 	var values map[string]json.RawMessage
 	err := d.readStore(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
@@ -135,9 +136,9 @@ func (d decoded[T]) note(text string) *T {
 	return note
 }
 
-// SaveNote stores a note, unless LoadNote could not read the existing note in this request: writing would destroy its unread content. A
-// failure only adds a warning, because the platform has already carried out the call. Neither a client disconnect nor the end of the time
-// budget stops the write.
+// SaveNote stores a note (a PodNote, EndpointNote or TemplateNote). It does nothing if LoadNote could not read the existing note in this
+// request, because the write would destroy the unread content. A failure only adds a warning, because the platform has already carried out
+// the call. The write continues after a client disconnect and after the end of the time budget.
 func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
@@ -148,8 +149,8 @@ func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 	})
 }
 
-// AddNotes stores notes for ids that do not have one yet, in one store operation and within the time budget. It leaves existing notes
-// unchanged.
+// AddNotes stores notes (PodNote, EndpointNote or TemplateNote) by id, in one store operation and within the time budget. It does not
+// change existing notes.
 func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[string]T) {
 	if len(notes) == 0 {
 		return
@@ -167,7 +168,7 @@ func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[stri
 	})
 }
 
-// DropNote deletes a note. A failure only adds a warning.
+// DropNote deletes a stored note. A failure only adds a warning.
 func DropNote(ctx context.Context, d *Client, key Key) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
 		return d.deps.Store.Delete(ctx, key)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Key identifies one note. Notes of different accounts are separate.
+// Key identifies one value in a Store. Values of different accounts are separate.
 type Key struct {
 	// Account is Incoming.Account.
 	Account string
@@ -16,18 +16,18 @@ type Key struct {
 	ID string
 }
 
-// Store is durable storage for facts that v2 does not return, such as the template of an endpoint or the order of a GPU
-// list. It is advisory: a missing record or a failing store makes responses less exact but never wrong.
+// Store is durable storage for facts that v2 does not return, such as the template of an endpoint or the order of a GPU list. It is
+// advisory: a missing value or a failing store makes responses less exact but never wrong.
 //
 // Values are JSON documents, stored unchanged. Implementations are safe for concurrent use and pass the test suite in
 // test/translate/storetest.
 type Store interface {
 	// Get returns the value of the key; ok is false if the key does not exist.
 	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)
-	// Put sets the value of the key, which expires after ttl. A ttl of zero means no expiry.
+	// Put sets the value of the key. The value expires after ttl, or never if ttl is zero.
 	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error
-	// AddAll sets the values of those ids of one account and kind that have no value yet, each atomically, in as few
-	// operations as possible.
+	// AddAll sets values by id for one account and kind. It does not change existing values. Each value is set atomically, and all of them in
+	// as few operations as possible.
 	AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error
 	// Delete removes the key. Deleting a missing key is not an error.
 	Delete(ctx context.Context, key Key) error

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// The functions below read decoded JSON. They never fail: a missing value, or one of another type, reads as the zero
-// value. The platform may omit members or add new shapes, and a legacy client must still get a response.
+// These functions read decoded JSON. They never fail: for a missing value or a value of another type, they return the zero value. The
+// platform may omit members or add new shapes, and a legacy client must still get a response.
 
 // Record is a decoded, read-only JSON object in a form other than a map.
 type Record interface {
@@ -27,7 +27,7 @@ type Record interface {
 	Map() map[string]any
 }
 
-// At follows the member names in path from v and returns the value there, or nil if a step is missing or not an object.
+// At returns the value at a path of member names in v, or nil if one of the members is missing or its parent is not an object.
 func At(v any, path ...string) any {
 	for _, name := range path {
 		switch object := v.(type) {
@@ -66,8 +66,8 @@ func above(v any, path []string) (value any, r Record, name string) {
 	return At(v, path[last]), nil, ""
 }
 
-// IsBlank reports whether v is null, an empty string, list or object, or a list or object that contains only such values.
-// Clients send these for options that were not set.
+// IsBlank reports whether v is null, an empty string, list or object, or a list or object that contains only blank values. Clients send
+// such values for options that were not set.
 func IsBlank(v any) bool {
 	switch v := v.(type) {
 	case nil:

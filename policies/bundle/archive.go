@@ -28,7 +28,7 @@ const (
 	maxBundleFiles   = 2000
 )
 
-// Admit returns an error if the Rego of a bundle, by file, must not be parsed. A nil Admit allows all Rego.
+// Admit returns an error if the Rego of a bundle must not be parsed. rego maps file names to Rego source. A nil Admit permits all Rego.
 type Admit func(rego map[string]string) error
 
 // parse verifies a bundle and parses its Rego if admit allows it. Otherwise it returns the error of admit.

@@ -72,8 +72,8 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	return s, nil
 }
 
-// Discard discards the persisted bundle found by Open because its Rego does not compile; Status then returns the reason. If the Rego is not
-// from a persisted bundle, Discard returns err.
+// Discard removes the Rego of the persisted bundle from s. Call it if this Rego does not compile; err is the compiler's error, which Status
+// returns afterwards. If the Rego of s is from a file or was fetched, Discard leaves s unchanged and returns err.
 func (s *Source) Discard(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Source) Current() (mine compiler.OrgRego, ok bool) {
 	return s.mine, s.have
 }
 
-// WithConfig returns s with the given configuration if both configurations have the same location and key, and nil otherwise. s may be nil.
+// WithConfig returns s with the given configuration, or nil if the location or key in the configuration is different. s may be nil.
 func (s *Source) WithConfig(cfg Config) *Source {
 	if s == nil {
 		return nil
@@ -109,7 +109,7 @@ func (s *Source) WithConfig(cfg Config) *Source {
 	}
 }
 
-// sameSource reports whether two configurations have the same location and key, so that they differ at most in MayDrop.
+// sameSource reports whether two configurations have the same location and key. They may still differ in MayDrop.
 func sameSource(a, b Config) bool {
 	var ka, kb policyconfig.BundleKey
 	if a.Key != nil {
@@ -134,7 +134,7 @@ type Found struct {
 	revision string
 }
 
-// Poll fetches and verifies the bundle, and parses it if admit allows that. Poll does not change s. The caller must pass the results to
+// Poll fetches and verifies the bundle, and parses it if admit permits. Poll does not change s. The caller must pass the results to
 // FinishPoll.
 func (s *Source) Poll(ctx context.Context, admit Admit) (*Found, error) {
 	s.mu.Lock()
@@ -151,16 +151,16 @@ func (s *Source) Poll(ctx context.Context, admit Admit) (*Found, error) {
 	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), download: got, revision: revision}, err
 }
 
-// Admits returns an error if s may not use a bundle that another source with the same location has found.
+// Admits returns an error if s must not use a bundle that another source with the same location has found.
 func (s *Source) Admits(found *Found) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cfg.admit(s.org, s.mine, found.Rego)
 }
 
-// FinishPoll ends a poll. A non-nil err means that the bundle was not put in force. Otherwise FinishPoll persists the bundle if it is new.
-// In both cases it schedules the next poll. It returns the error of the previous poll and the error of this poll, and reports whether the
-// server sent the bundle.
+// FinishPoll ends a poll. A non-nil err means that the bundle was not put in force. If err is nil, FinishPoll persists the bundle if it is
+// new. In both cases it schedules the next poll. FinishPoll returns the error of the previous poll and the error of this poll, and reports
+// whether the server sent the bundle.
 func (s *Source) FinishPoll(found *Found, err error, now time.Time) (before, after error, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,8 +3,8 @@ package catalog
 // RunPrices maps the names of public models and the IDs of endpoints to declared prices.
 type RunPrices map[string]RunPrice
 
-// For returns the price of a run of a public model or on an endpoint. That is the declared price, or otherwise the platform's published
-// price, or otherwise an unknown price.
+// For returns the price of runs of the public model or endpoint with the given name or ID. It returns the declared price or, if none is
+// declared, the platform's published price. If there is neither, the returned price is unknown.
 func (r RunPrices) For(id string) RunPrice {
 	if declared, ok := r[id]; ok {
 		return declared

@@ -34,11 +34,12 @@ type Cost struct {
 	AsOf time.Time
 }
 
-// Price returns the highest price per hour of an operation. after is the resulting state: the body with defaults for a create, the merged
-// object for an update, the current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
+// Price returns the highest price per hour of an operation. after is the resulting state: the body with defaults if the call creates a
+// resource, the merged object for an update, and the current pod for an action. verb is the effect of the call; see
+// operation.Spec.EffectiveVerb.
 //
-// An invalid value (a missing or mistyped count, a GPU type the cloud does not offer, an unknown pool) makes the price unknown,
-// never free.
+// An invalid value (a missing or mistyped count, a GPU type that the cloud does not offer, an unknown pool) makes the price unknown, never
+// free.
 func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) Cost {
 	row, ok := operation.Lookup(id)
 	rule := row.Price

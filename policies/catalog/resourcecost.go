@@ -70,8 +70,8 @@ func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, w
 	return gpus, pods, workers, volumeGB
 }
 
-// ImplausibleMember returns the name of a member with an impossible value in a platform record, such as "gpu.count", or "" if all
-// counts are valid: a pod has GPUs or a CPU, and numbers of GPUs, pods and gigabytes are whole and positive.
+// ImplausibleMember returns the name of a member of a platform record whose value is impossible, such as "gpu.count". It returns "" if all
+// values are possible: a running pod has GPUs or a CPU, and numbers of GPUs, pods and gigabytes are positive integers.
 func ImplausibleMember(kind operation.Kind, resource map[string]any) string {
 	positive := func(section, count string) bool {
 		s, _ := resource[section].(map[string]any)

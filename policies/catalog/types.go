@@ -4,7 +4,7 @@ package catalog
 type Lists struct {
 	GPUs []GPU
 	CPUs []CPU
-	// Tiers maps data centres to the type of a network volume whose request names none. It is "" for data centres without network
+	// Tiers maps data centres to the type of a network volume whose request does not name a type. It is "" for data centres without network
 	// volumes.
 	Tiers map[string]string
 	// ListPrices is the platform's own price list if this one contains negotiated prices, and otherwise nil. The platform may

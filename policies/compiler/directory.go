@@ -63,7 +63,7 @@ func (d *Directory) Holds(o OrgRego) bool {
 	return o.digest != "" && o.digest == digestOf(d.files) && maps.Equal(o.sources, d.Rego())
 }
 
-// Parse parses the files. The error joins all faults, each a *policyconfig.Error.
+// Parse parses the files. It returns an error that joins all faults it finds, each a *policyconfig.Error.
 func (d *Directory) Parse(org string) (OrgRego, error) {
 	o, err := parseOrgRego(org, d.shown, d.files)
 	if err == nil {

@@ -35,8 +35,8 @@ func newOrgRego() OrgRego {
 	return OrgRego{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
 }
 
-// Parse parses the Rego files and the data of a bundle. digest identifies their contents. Test files are parsed and excluded. The
-// error joins all faults, each a *policyconfig.Error.
+// Parse parses the Rego files and the data of a bundle. digest identifies their contents. Test files are parsed and then excluded. Parse
+// returns an error that joins all faults it finds, each a *policyconfig.Error.
 func Parse(org, digest string, rego map[string]string, data map[string]any) (OrgRego, error) {
 	o := newOrgRego()
 	o.digest = digest
@@ -68,8 +68,8 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Org
 	return o, o.checkPlacement(org)
 }
 
-// With returns a copy of o with one more file, which replaces the files of the same policy. It also returns the name of the policy. The
-// error is a *policyconfig.Error.
+// With returns a copy of o with one more file, which replaces the files of the same policy. It also returns the name of the policy. Faults
+// are returned as a *policyconfig.Error.
 func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err error) {
 	draft := newOrgRego()
 	if err := draft.addModule(org, file, text); err != nil {

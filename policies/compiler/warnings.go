@@ -15,13 +15,13 @@ import (
 
 // Value is a string parameter of an entry whose schema has a format.
 type Value struct {
-	// Path is its path below the organisation's configuration.
+	// Path is the path of the parameter, relative to the organisation's configuration.
 	Path string
 	// Format is the format in the schema. Text is the value.
 	Format, Text string
 }
 
-// Values returns the string parameters with a format in entries of library policies.
+// Values returns the strings in the parameters of library policies whose schema has a format.
 func Values(entries []policyconfig.Entry) []Value {
 	var out []Value
 	for i, e := range entries {
@@ -38,8 +38,8 @@ func Values(entries []policyconfig.Entry) []Value {
 	return out
 }
 
-// Warnings reports parameters that are contradictory but harmless, or that make a policy refuse everything. Each warning has its path below
-// the organisation's configuration.
+// Warnings returns a warning for each parameter that is contradictory but harmless, or that makes a policy refuse every call. Each warning has
+// its path, relative to the organisation's configuration.
 func Warnings(entries []policyconfig.Entry) []error {
 	var out []error
 	given := make([]map[string]any, len(entries)) // parameters with defaults, for entries of library policies

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Handler does the work of a child. It decodes the request of a job, calls ready, and then does the work, for which it may read the job's
-// input. If it returns an error, detail is sent with the error, unless it is nil.
+// Handler does the work of a child. It decodes the request of a job, calls ready, and then does the work, for which it can read the job's
+// input. If it returns an error, the child sends the error and, if it is not nil, detail.
 type Handler func(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, detail any, err error)
 
 // IsChild reports whether the process was started as a child.

@@ -82,7 +82,7 @@ func (a *Amounts) add(b Amounts, sign int64) {
 	}
 }
 
-// Clamped returns a with each amount limited to [MaxBurn], [MaxCost] or [MaxCount].
+// Clamped returns the amounts with each one limited to [MaxBurn], [MaxCost] or [MaxCount].
 func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)

@@ -10,8 +10,8 @@ import (
 // ErrNoResource means that neither the ledger nor the platform has the resource.
 var ErrNoResource = errors.New("ledger: no such resource")
 
-// Assign gives a resource to a new owner, who pays for it from now on, and returns the previous owner. If the ledger does not have the
-// resource, Assign reads it from the platform.
+// Assign changes the owner of a resource and returns the previous owner. The new owner pays for the resource from now on. If the resource
+// is not in the ledger, Assign reads it from the platform.
 func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner) (was Owner, err error) {
 	for range assignTries {
 		state, err := r.Store.Show(ctx, org)
@@ -33,10 +33,10 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 	return was, fmt.Errorf("%w: calls for %s are in progress", ErrUnavailable, resource)
 }
 
-// assignTries limits the number of retries when the resource changes during the assignment.
+// assignTries limits the attempts to assign a resource that changes during the assignment.
 const assignTries = 3
 
-// find fills in an adjustment for a resource that the platform has and the ledger does not have.
+// find fills in an adjustment for a resource that exists at the platform but not in the ledger.
 func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
 	found, err := r.Platform.List(ctx, org, new(State).Has)
 	if err != nil {

@@ -23,13 +23,13 @@ const (
 	WorkersActive Counting = "active"
 )
 
-// Values returns the ways of counting.
+// Values returns the valid values, for the schema of the configuration.
 func (Counting) Values() []string {
 	return []string{string(WorkersMax), string(WorkersMin), string(WorkersActive)}
 }
 
-// Footprint is [Footprint] with the endpoint workers that the plan counts. active is the number of existing workers, if known: workers
-// that an endpoint no longer needs count as long as they exist.
+// Footprint is like the function [Footprint], but counts the workers of an endpoint as configured in the plan. active is the number of
+// existing workers, or 0 if unknown. It includes workers that the endpoint no longer needs but that still exist.
 func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	counting := cmp.Or(p.Endpoints, WorkersMax)
 	if kind != operation.KindEndpoint || counting == WorkersMax {
@@ -44,7 +44,8 @@ func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active in
 	return footprintOf(resource, active, prices)
 }
 
-// Active returns the amounts of an endpoint for the larger of two numbers of workers: those that are always running, and active.
+// Active returns the amounts of an endpoint that runs the given number of active workers. If the endpoint's minimum number of workers is
+// larger, Active uses the minimum.
 func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amounts {
 	a, _ := footprintOf(endpoint, active, prices)
 	return a

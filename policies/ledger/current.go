@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sharedTimeout limits reads whose result several callers share, so they do not end with the context of one of them.
+// sharedTimeout limits reads that several callers share and that therefore do not end with the context of one caller.
 const sharedTimeout = 10 * time.Second
 
-// current holds the costs that no posting contains yet, and the version of the roll-ups that lack them. Callers share it.
+// current holds the costs that no posting contains yet, and the version of the roll-ups without these costs. Callers share it.
 type current struct {
 	version int64
 	rollups []Rollup
@@ -83,8 +83,8 @@ func (h *History) stored(ctx context.Context, org string, version int64, u Unit,
 	return rows, err
 }
 
-// Shared reads the whole ledger of an organisation for a report. Concurrent callers share one read, which may have begun before the call;
-// the lists are the caller's own.
+// Shared reads the whole ledger of an organisation for a report. Concurrent calls share one read, which may have begun before this call.
+// The caller may modify the slices of the returned State.
 func (l *Ledger) Shared(ctx context.Context, org string) (State, error) {
 	v, err, _ := l.flight.Do(org, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)

@@ -1,25 +1,25 @@
 // Package ledger implements the spending ledger. It keeps the cost and the number of an organisation's resources within its budgets.
 //
-// Every change takes two steps, as in a two-phase transfer. Before a call is sent to the platform, its worst case is reserved against
-// every budget that applies. Once the platform has answered, the reservation is committed under the resource's ID, or released. If the
-// outcome of a call is unknown, its reservation remains as an open hold until the reconciler finds the outcome. Therefore existing
-// resources and possible ones together never exceed a budget, under any race or failure.
+// Every change takes two steps, as in a two-phase transfer. Before a call is sent to the platform, its worst case is reserved against every
+// budget that applies. Once the platform has answered, the reservation is committed under the resource's ID, or released. If the outcome of
+// a call is unknown, its reservation remains as an open hold until the reconciler finds the outcome. Existing resources and reservations
+// together therefore never exceed a budget, under any race or failure.
 //
-// The gateway creates the parts of its ledger with [New], in package gateway/money, whose stage calls [Ledger.Reserve] and [Ledger.Settle]
-// for each call. They depend on a [Platform], a [Gateway] and a receiver of [Events]. Begin reading with [Ledger] for calls, with
-// [Reconciler] for the background, and with [Store] for the data.
+// Package gateway/money creates the components of a ledger with [New]. For each call, it calls [Ledger.Reserve] and [Ledger.Settle]. The
+// components depend on a [Platform], a [Gateway] and a receiver of [Events]. Begin reading with [Ledger] for calls, with [Reconciler] for
+// background work, and with [Store] for the data.
 //
 // A [Store] holds balances, resources, holds, owners of jobs, roll-ups of costs, notices and intents for each organisation, and makes each
-// step atomic. Package redisstore is the store that gateways share; [Memory] is the reference implementation and serves dry runs. Each
-// gateway has in memory [Snapshots] of ledgers, the queue of the [Outbox], and [RunCosts]. An optional [Journal] on its disk has the owners
-// of resources and its own reservations.
+// step atomic. Package redisstore is the store that gateways share. A dry run uses a [Simulation] instead, a copy of the data. Each gateway
+// keeps [Snapshots] of ledgers, the queue of the [Outbox], and [RunCosts] in memory. An optional [Journal] on disk stores the
+// owners of resources and the reservations of the gateway.
 //
-// # Words
+// # Terms
 //
 //   - A scope is a holder of budgets: a key, a team or the organisation. A ceiling is one limit in its budget.
 //   - A hold is a reservation that has not ended. It is in flight while its call is in progress, and open while the outcome of the call is
 //     unknown.
-//   - A settlement ends a hold or opens it.
+//   - A settlement ends a hold or marks it as open.
 //   - A pass is one comparison of an organisation's ledger with the platform, by the [Reconciler]. An adjustment is a change of the ledger
 //     that a pass makes.
 //   - An item is a source of costs in the history: a resource of one owner, or all runs of one owner on one endpoint. A roll-up is the cost
@@ -30,8 +30,8 @@
 // # Recovery
 //
 // A store can lose data, for example when Redis restarts. The [Head] of each ledger has an epoch, which changes with each rebuild, and a
-// sequence number, so that a gateway that knows a later [Position] detects the loss. The ledger is then incomplete: it admits no calls that
-// raise cost. One gateway rebuilds it ([Reconciler.Rebuild]): it begins a new epoch, every gateway sends its memory with
+// sequence number. A gateway that knows a later [Position] than the head detects the loss. The ledger is then incomplete: it admits no
+// calls that raise cost. One gateway rebuilds it ([Reconciler.Rebuild]): it begins a new epoch, every gateway sends its memory with
 // [RecoveryStore].Offer and Restore, and a pass adds the resources in the platform's lists.
 //
 // Rates are in micro-dollars per hour and amounts in micro-dollars, both integers.

@@ -18,7 +18,7 @@ func IsCounted(kind operation.Kind) bool {
 	return false
 }
 
-// Footprint returns the amounts of a resource, given as the platform's record or as the state that a call will produce. If priced is
+// Footprint returns the amounts of a resource. The resource is given as the platform's record, or as the state after a call. If priced is
 // false, the cost is unknown and counted as 0.
 func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	if catalog.SandboxEnded(kind, resource) {
@@ -35,8 +35,8 @@ func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Sna
 	return a.Clamped(), c.Known
 }
 
-// Describe summarizes the parts of a resource. It returns the same text for the state that results from a create and for the platform's
-// record of the created resource.
+// Describe summarizes the machine, size and image of a resource. It returns the same text for a request that creates a resource and for the
+// platform's record of that resource.
 func Describe(kind operation.Kind, resource map[string]any) string {
 	section := func(name string) map[string]any {
 		s, _ := resource[name].(map[string]any)
@@ -74,18 +74,19 @@ type PlatformResource struct {
 	ID    string
 	Name  string
 	Print string
-	// Owner is the owner named by the labels of the resource, or zero.
+	// Owner is the owner named by the labels of the resource, or the zero Owner.
 	Owner Owner
-	// Call is the call named by the label of the resource, which created it, or "". See [operation.Label].
+	// Call is the ID of the call that created the resource, read from its label, or "". See [operation.Label].
 	Call string
 	// GPU and DataCenter are the results of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
-	// ListRate is the list price in micro-dollars per hour; 0 if no other price was agreed.
+	// ListRate is the list price in micro-dollars per hour. It is 0 if no other price was agreed.
 	ListRate int64
-	// Priced is false if the cost is unknown.
+	// Priced is false if the cost of the resource is unknown.
 	Priced bool
-	// WorkersUnknown is set for an endpoint whose workers could not be listed: it may have more workers than its current maximum.
+	// WorkersUnknown is set for an endpoint whose workers could not be listed. The endpoint may then have more workers than its current
+	// maximum.
 	WorkersUnknown bool
 	// Implausible is the member of the platform's record with an impossible value, or "". See [catalog.ImplausibleMember].
 	Implausible string
@@ -105,7 +106,7 @@ func LabelledOwner(record map[string]any) Owner {
 }
 
 // ReadTimes sets Started, Expires and Ended from the platform's record of a sandbox. If the record of an ended sandbox has no end time,
-// Ended is the time of the last change or, failing that, of the answer.
+// Ended is the time of the last change or, without such a time, the time of the response.
 func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) {
 	f.Started, f.Expires = catalog.TimeMember(record, "createdAt"), catalog.TimeMember(record, "expiresAt")
 	if !catalog.SandboxEnded(operation.KindSandbox, record) {
@@ -129,8 +130,8 @@ func (f *PlatformResource) LowerRemaining() {
 // maxSkew is the largest plausible difference between the clocks of the platform and the store.
 const maxSkew = 5 * time.Minute
 
-// StartTime returns platform, the time at which the cost of a resource began by the platform's clock. It returns the zero time if the
-// resource began too long before call, the time of the call, to be its result.
+// StartTime returns platform, which is the time when the cost of a resource began by the platform's clock. It returns the zero time if that
+// is so long before call, the time of the call, that the call cannot have created the resource.
 func StartTime(platform, call time.Time) time.Time {
 	if call.Sub(platform) > maxSkew {
 		return time.Time{}
@@ -147,8 +148,8 @@ func (f *PlatformResource) about() Metadata {
 	return a
 }
 
-// CreatedBy reports whether a resource can be the result of a create with an unknown outcome. Either its label names the call or, for kinds
-// without labels, it matches the request and is no older than the call. age is the time since the call began.
+// CreatedBy reports whether a call with an unknown outcome may have created the resource. Either the label of the resource names the call
+// or, for kinds without labels, the resource matches the request and is no older than the call. age is the time since the call began.
 func (f *PlatformResource) CreatedBy(call, kind string, about Metadata, age time.Duration) bool {
 	if operation.SupportsLabels(f.Kind) {
 		return kind == string(f.Kind) && f.Call == call

@@ -1,7 +1,8 @@
 package ledger
 
-// IntentRecord is the record of a pending request (an intent). It is written together with the request's reservation, unless another intent
-// or a response exists for the same fingerprint. Fingerprint, Lookalike and Response are field names in the organisation's intents hash.
+// IntentRecord is the record of a pending request (an intent). It is written together with the request's reservation, but only if no other
+// intent and no response exists for the same fingerprint. Fingerprint, Lookalike and Response are field names in the organisation's intents
+// hash.
 type IntentRecord struct {
 	Org string
 	// Fingerprint is the field of equal requests, Lookalike the field of intents whose resources look alike, and Response the field of the
@@ -21,14 +22,15 @@ type IntentUpdate struct {
 	// Intent is the ID of the intent. Row replaces OldRow; an empty Row deletes the row. If the stored row differs from OldRow, it is left
 	// unchanged, unless OldRow is "".
 	Intent, OldRow, Row string
-	// SetCreated is set to write the field Created, and UnsetLookalike to remove the intent from Lookalike.
+	// SetCreated writes the field Created, and UnsetLookalike removes the intent from Lookalike.
 	SetCreated, UnsetLookalike bool
 	// Text is stored in the field Response; "" stores nothing.
 	Text string
 }
 
-// Claim assigns a resource to an intent, unless another intent has created the resource or may have created it. Created and Lookalike are
-// field names in the organisation's intents hash (see [IntentUpdate]), Intent is the ID of the intent, and Owner the caller's key.
+// Claim assigns a resource to an intent. The assignment fails if another intent has created the resource or may have created it. Created
+// and Lookalike are field names in the organisation's intents hash (see [IntentUpdate]), Intent is the ID of the intent, and Owner is the
+// caller's key.
 type Claim struct {
 	Org, Created, Lookalike, Intent, Owner string
 	// Named is set if the resource has a name that identifies it.

@@ -165,8 +165,8 @@ func readJournal(path string, all map[string]*journalState) (skipped int, err er
 	return skipped, in.Err()
 }
 
-// heldLongest is the maximum age of a hold of an earlier process that is restored: afterwards its call has ended, and any resource
-// created by the call is listed by the platform.
+// heldLongest is the maximum age of a hold of an earlier process that is restored. The call of an older hold has ended, and the platform
+// lists any resource that the call created.
 const heldLongest = 15 * time.Minute
 
 // forgetOld removes the holds of calls that ended long ago, and ledgers that have not been read for longer than owners are kept.

@@ -16,7 +16,7 @@ type Ledger struct {
 	Store Accounts
 	// Costs are the costs of recent runs.
 	Costs *RunCosts
-	// Loop reconciles the ledger; nil for a complete copy of a ledger.
+	// Loop reconciles the ledger. Without it, the ledger must be complete.
 	Loop *Loop
 	// Snapshots is this gateway's memory of ledgers.
 	Snapshots *Snapshots
@@ -28,8 +28,8 @@ type Ledger struct {
 	flight   singleflight.Group
 }
 
-// Ceiling is one limit of a budget, with the usage against which one call is checked. The usage includes the call itself. For reports,
-// [CeilingUsage] is the usage without a call. Amounts in money are in micro-dollars; see [IsMoney].
+// Ceiling is one limit of a budget and the usage that a call would bring it to. [CeilingUsage] is the corresponding type for reports, which
+// involve no call. Monetary amounts are in micro-dollars; see [IsMoney].
 type Ceiling struct {
 	Scope Scope
 	// Index identifies the ceiling among the ceilings of the scope.
@@ -44,13 +44,13 @@ type Ceiling struct {
 	Threshold int64
 }
 
-// Name returns the scope and the name of the ceiling, for people.
+// Name returns the scope and the name of the ceiling as shown in messages.
 func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
 
 // Exceeded reports whether the call needs more than the limit allows.
 func (c *Ceiling) Exceeded() bool { return c.Needs > 0 && c.Sum() > c.Limit }
 
-// Remaining returns the amount left below the ceiling after the call.
+// Remaining returns the amount that remains below the limit after the call.
 func (c *Ceiling) Remaining() int64 { return max(0, c.Limit-c.Sum()) }
 
 // Quote is the ledger's answer to a reservation.
@@ -77,9 +77,9 @@ var errLostAgain = fmt.Errorf("%w: the ledger was lost again during its rebuild"
 // repeat.
 var ErrRepeated = errors.New("ledger: another request has the same fingerprint")
 
-// Reserve reserves the cost of a call under a plan. A call about a resource of another owner is charged to that owner's budgets: if the
-// store reports OtherOwner, Reserve repeats the reservation with that owner. Reserve returns ErrUnavailable if the store does not respond,
-// or if the ledger is incomplete and cannot be rebuilt.
+// Reserve reserves the cost of a call under a plan. A call that changes a resource of another owner counts against the budgets of that
+// owner: if the store reports OtherOwner, Reserve repeats the reservation with the owner of the resource. Reserve returns ErrUnavailable if
+// the store does not respond, or if the ledger is incomplete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
 	if err := l.moved.ensure(ctx, org, p.Moves, l.Loop); err != nil && !r.Free {
 		return Quote{}, fmt.Errorf("%w: cannot move the costs of a renamed team: %w", ErrUnavailable, err)
@@ -124,7 +124,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 	}
 }
 
-// Settle commits, releases or opens a hold.
+// Settle commits or releases a hold, or marks it as open.
 func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	err := l.Store.Settle(ctx, org, s)
 	if err != nil || s.End == Open && s.NewID == "" {
@@ -133,8 +133,8 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
-// Owners returns the owners of resources, followed by the owners of jobs. The owner is zero for entries that belong to the
-// organisation. If an owner is missing from an incomplete ledger, Owners rebuilds the ledger first, and returns ErrUnavailable if that
+// Owners returns the owners of resources, followed by the owners of jobs. An entry without an owner belongs to the organisation and is
+// zero. If an owner is missing from an incomplete ledger, Owners rebuilds the ledger first, and returns ErrUnavailable if the rebuild
 // fails.
 func (l *Ledger) Owners(ctx context.Context, org string, resources []string, jobs ...Job) ([]Owner, error) {
 	if len(resources)+len(jobs) == 0 {
@@ -156,13 +156,13 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 	}
 }
 
-// CachedOwners returns the owners of resources as remembered by this gateway, and the zero Owner for unknown ones. It does not access
-// the store.
+// CachedOwners returns the owners of resources as remembered by this gateway, and the zero Owner for resources whose owner is unknown. It
+// does not access the store.
 func (l *Ledger) CachedOwners(org string, resources []string) []Owner {
 	return l.Snapshots.Owners(org, resources)
 }
 
-// SetJobOwner records the owner of a job for the given time.
+// SetJobOwner records the owner of a job. The record expires after keep.
 func (l *Ledger) SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
 	return l.Store.SetJobOwner(ctx, org, j, o, keep)
 }

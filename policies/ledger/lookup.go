@@ -27,8 +27,8 @@ func newGets() gets {
 	return gets{left: maxGets, end: time.Now().Add(getsTime), gone: make(map[string]bool), ended: make(map[string]bool)}
 }
 
-// find looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that could
-// not be determined. Sandboxes are looked up immediately, because their records report that they have ended.
+// find looks up a resource that last changed at the given time. It returns nil if the resource does not exist. known is false if the lookup
+// could not determine whether the resource exists. Sandboxes are looked up immediately, because their records report that they have ended.
 func (p *pass) find(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
 	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
@@ -50,8 +50,9 @@ func (p *pass) find(ctx context.Context, kind, id string, changed time.Time) (f 
 	return f, f != nil || !early
 }
 
-// now returns the platform's state of a recorded resource, or nil if it is gone. A GET decides for a resource missing from the list and
-// for an endpoint with fewer workers than counted. known is false while list and GET contradict each other.
+// now returns the platform's state of a recorded resource, or nil if the resource is gone. If the resource is missing from the list, or is
+// an endpoint with fewer workers than counted, the response to a GET decides. known is false while the list and the GET contradict each
+// other.
 func (p *pass) now(ctx context.Context, r *Record) (f *PlatformResource, known bool) {
 	listed := p.found[r.ID]
 	if listed != nil && (!listed.WorkersUnknown || listed.Amounts[Workers] >= r.Amounts[Workers]) {

@@ -16,9 +16,10 @@ type observed struct {
 	rates map[string]int64
 }
 
-// Observe records the state of a sandbox, and of no other resource, in a response of the platform: its end, or its rate, which is known
-// once the sandbox runs. The reconciler would find the same facts later. Observe ignores resources that are missing from the ledger or have
-// ended there. It logs a rate above ceiling, the rate that the create reserved; a ceiling of 0 disables the log message.
+// Observe records the end or the rate of a sandbox from a response of the platform. The platform reports the rate once the sandbox runs.
+// Without Observe, the reconciler finds the same facts later. Observe ignores other kinds of resources, and sandboxes that are missing from
+// the ledger or have ended there. It logs a warning if the rate exceeds ceiling, the rate reserved when the sandbox was created; a ceiling
+// of 0 disables the warning.
 func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, ceiling int64) error {
 	key, rate := org+"/"+f.ID, f.Amounts[Bounded]
 	if l.observed.has(key, rate) {

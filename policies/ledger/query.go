@@ -34,7 +34,7 @@ func (Dimension) Values() []Dimension {
 	return []Dimension{ByTeam, ByKey, ByKind, ByResource, ByGPU, ByDataCenter}
 }
 
-// in returns the value of an item in a dimension.
+// in returns the item's value for a dimension.
 func (i *Item) in(d Dimension) string {
 	if name, ok := d.Label(); ok {
 		return i.Labels.Get(name)
@@ -93,8 +93,9 @@ type Query struct {
 // ErrRange means that the queried range is invalid or is no longer stored.
 var ErrRange = errors.New("ledger: invalid time range")
 
-// Query returns the rows of a query, sorted by time and then by amount in descending order, with the costs up to now. The items of the rows
-// contain only the members that costs are grouped by. With [ByResource] they also contain the known facts about the resource.
+// Query returns the costs selected by q up to now, sorted by time and then by amount in descending order. The items of the result contain
+// only the members that costs are grouped by. If costs are grouped by [ByResource], the items also contain the known facts about the
+// resource.
 func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Retention, now)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	LostAll LostPart = "all"
 	// LostChanges means that the store reverted to an older state.
 	LostChanges LostPart = "changes"
-	// LostServer means that another server replaced the store's server, and that it may lack changes: a gateway that may have written to the
+	// LostServer means that another server replaced the store's server and may lack changes, because a gateway that may have written to the
 	// old server did not reconnect.
 	LostServer LostPart = "server"
 	// The remaining values name single keys.
@@ -29,7 +29,7 @@ func Losses() []LostPart {
 	return []LostPart{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
 }
 
-// String describes the loss for people.
+// String returns a description of the loss for messages.
 func (l LostPart) String() string {
 	switch l {
 	case LostAll:
@@ -52,13 +52,13 @@ type Difference struct {
 
 // Repair adds differences to the sums of scopes.
 type Repair struct {
-	// Version is [State.Repairs] of the state that was compared. If another repair was made since then, nothing is changed.
+	// Version is the [State.Repairs] of the compared state. Nothing is changed if another repair was made since then.
 	Version     int64
 	Differences []Difference
 }
 
-// Differences compares the stored sums of scopes with their records and holds. Calls change both in one step, so a difference persists
-// until it is repaired.
+// Differences compares the stored sums of each scope with the scope's records and holds. Calls change the sums and the records in one step,
+// so a difference persists until it is repaired.
 func (s *State) Differences() []Difference {
 	sums := make(map[Scope]*Difference, len(s.Balances))
 	of := func(scope Scope) *Difference {

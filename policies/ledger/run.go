@@ -16,7 +16,7 @@ type Loop struct {
 	kicks
 }
 
-// Leadership is a lease held by one gateway at a time.
+// Leadership is a lease that one gateway at a time holds.
 type Leadership interface {
 	// Lead reports whether this gateway leads for another term.
 	Lead(ctx context.Context) bool

@@ -33,8 +33,8 @@ type Offer struct {
 	// Epoch identifies the rebuild.
 	Epoch  int64
 	Owners map[string]Ownership
-	// Balances are the balances at Now in Zone. Costs continue to accrue at the rates of the balances until the offer is processed. Owners
-	// are from the same time or later.
+	// Balances are the balances at At, in Zone. Costs continue to accrue at the rates of the balances until the offer is processed. Owners
+	// were read at At or later.
 	Balances []Balance
 	At       time.Time
 	Zone     Zone
@@ -76,7 +76,7 @@ type OwnedJob struct {
 	Until time.Time
 }
 
-// ErrEpochChanged means that a restoration or a pass belongs to an earlier rebuild.
+// ErrEpochChanged means that another rebuild has begun since a restoration or a reconciliation pass began.
 var ErrEpochChanged = errors.New("ledger: the epoch has changed")
 
 // RecoveryStore is the part of a store that gateways use to restore their memory of a lost ledger. Each gateway calls Offer, then
@@ -143,13 +143,13 @@ type outcome struct {
 	once     int64
 }
 
-// Loss describes which parts of a ledger were lost, and the result of the rebuild.
+// Loss describes which part of a ledger was lost, and the result of the rebuild.
 type Loss struct {
 	Lost LostPart  `json:"lost"`
 	At   time.Time `json:"at"`
 	// Rebuilt is the time when the ledger was complete again; zero before that.
 	Rebuilt time.Time `json:"rebuilt,omitzero"`
-	// Returned is the number of resources whose owner was restored, and Unowned the number without an owner.
+	// Returned is the number of resources whose owner was restored. Unowned is the number of resources without an owner.
 	Returned int `json:"returned"`
 	Unowned  int `json:"unowned"`
 }

@@ -45,13 +45,13 @@ func (z Zone) Location() *time.Location {
 	return z.location
 }
 
-// Calendar holds the starts of consecutive days, weeks, months and quarters around a time, in Unix milliseconds and in order; see
-// [Zone.Calendar]. Each period ends when the next one begins, so that there are no gaps or overlaps. The last list is the period that
-// begins at 0 and never ends.
+// Calendar holds the starts of consecutive days, weeks, months and quarters around a time, in Unix milliseconds and in ascending order; see
+// [Zone.Calendar]. Each period ends when the next one begins. The last list is for the total, whose only period begins at 0 and never ends.
 type Calendar [periods][]int64
 
-// Calendar returns the calendar for a time: the starts of the previous, current and next day and the end of the latter, and the weeks
-// (starting on Monday, as in ISO 8601), months and quarters that contain these days, at most two of each.
+// Calendar returns the calendar for a time. It contains the starts of the previous, the current and the next day and the end of the next
+// day. It also contains the weeks (starting on Monday, as in ISO 8601), months and quarters that contain these days, at most two of each
+// kind.
 func (z Zone) Calendar(at time.Time) Calendar {
 	y, m, d := at.In(z.Location()).Date()
 	var c Calendar
@@ -71,8 +71,8 @@ func (z Zone) Calendar(at time.Time) Calendar {
 	return c
 }
 
-// begin returns the first moment of a day. If a clock change skips midnight, the day begins at the change; if midnight occurs twice,
-// the day begins at the first.
+// begin returns the first moment of a day. If a clock change skips midnight, the day begins at the change. If midnight occurs twice, the
+// day begins at the first of them.
 func (z Zone) begin(y int, m time.Month, d int) int64 {
 	t := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
 	from, to := t.ZoneBounds()
@@ -118,7 +118,7 @@ func (z Zone) days(at, end time.Time) []time.Time {
 	}
 }
 
-// Ends returns the ends of the current periods, and the zero time for the period that never ends.
+// Ends returns the ends of the current periods, and the zero time for the total, which has no end.
 func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
 	c := z.Calendar(at)
 	for i := range ends {

@@ -20,7 +20,7 @@ type Needs struct {
 	Template string
 }
 
-// NeedsOf returns the resources that a call must be merged with. body may be nil.
+// NeedsOf returns which resources the caller must read to compute the state after the operation id with the given body. body may be nil.
 func NeedsOf(id string, body map[string]any) Needs {
 	row, _ := operation.Lookup(id)
 	n := Needs{Current: row.MergesState()}
@@ -55,8 +55,8 @@ func defaults(id string, body map[string]any) map[string]any {
 	}
 }
 
-// Create returns the state after a create: the body merged with its template and the defaults. template is the record of the
-// template named by the body, or nil.
+// Create returns the state of the resource that a call creates: the body merged with its template and the defaults. template is the record
+// of the template named by the body, or nil.
 func Create(id string, body, template map[string]any) (map[string]any, error) {
 	if err := wantsTemplate(body, template); err != nil {
 		return nil, err
@@ -90,7 +90,8 @@ func createPlain(id string, body object) (object, error) {
 	return out, settleCommand(out, nil, body)
 }
 
-// Update returns the state after an update of current. template is the record of the template named by the body, or nil.
+// Update applies an update operation to the current state of a resource, and returns the resulting state. id is the ID of the operation,
+// and body is the body of the update. template is the record of the template that the body names, or nil.
 func Update(id string, current, body, template map[string]any) (map[string]any, error) {
 	if templateID, present := body["templateId"]; present && templateID == "" {
 		return nil, fault(400, "/templateId", "template id is empty")
@@ -157,8 +158,8 @@ func wantsTemplate(body, template object) error {
 	return nil
 }
 
-// WithoutValue returns o without the value if o is the body or the state of a secret, and otherwise o. Policies, operators and logs
-// see secrets in this form, which matches the platform's records.
+// WithoutValue returns o without the value of a secret if o is the body or the state of a secret, and otherwise returns o unchanged.
+// Policies, operators and logs see secrets in this form, which matches the platform's records.
 func WithoutValue(id string, o map[string]any) map[string]any {
 	row, _ := operation.Lookup(id)
 	if _, has := o["value"]; !has || row.Kind != operation.KindSecret {

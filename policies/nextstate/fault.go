@@ -2,7 +2,7 @@ package nextstate
 
 import "fmt"
 
-// Fault is the error for a call that the platform refuses because of the resource or template it would be merged with.
+// Fault is the error for a call that the platform refuses because of the resource or template that the call would be merged with.
 type Fault struct { //nolint:errname // the project calls it a fault
 	// Status is the HTTP status the platform returns: 400, 409 or 422.
 	Status int

@@ -60,8 +60,7 @@ const (
 // Changes reports whether the verb changes anything or incurs a cost.
 func (v Verb) Changes() bool { return v != VerbRead && v != VerbLogs }
 
-// HasResultState reports whether the operation results in a state of the resource that the caller chose. Policies evaluate that
-// state.
+// HasResultState reports whether the caller chooses the state of the resource after the operation. Policies evaluate that state.
 func (v Verb) HasResultState() bool {
 	switch v {
 	case VerbCreate, VerbUpdate, VerbStart, VerbRestart:

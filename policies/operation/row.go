@@ -14,16 +14,16 @@ type Spec struct {
 	Verb Verb
 	// Price is the pricing rule. An empty value means PriceFree; Lookup replaces it.
 	Price Price
-	// ReadOperation is the operation that reads the resource named by the path: the one that is changed, deleted, or whose logs are
-	// read. It is empty if there is no such operation, or if the call only needs the ID.
+	// ReadOperation is the operation that reads the resource in the path of the call, which is the resource that the call changes or deletes,
+	// or whose logs it reads. It is empty if there is no such operation, or if the call only needs the ID.
 	ReadOperation string
 	// ListMember is the member of the response that contains a list of records of the kind, or "".
 	ListMember string
 	// PagedMember is the member of the response that the platform returns in pages (reference platform-v2-growth, section 1), or ""
 	// if responses are complete.
 	PagedMember string
-	// Optional is set if the platform's machine-readable description lacks the operation, so that the platform may not have it. A
-	// 404 response then means an empty list.
+	// Optional is set if the platform's machine-readable description does not contain the operation, so that the platform may not support it.
+	// A 404 response then means an empty list.
 	Optional bool
 	// TakesTemplate is set if the body may name a template.
 	TakesTemplate bool

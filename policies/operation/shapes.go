@@ -45,7 +45,7 @@ func BodyShape(id string) *Shape { return shapes().Bodies[id] }
 // AllBodies returns the merged shape of the bodies of all operations.
 func AllBodies() *Shape { return shapes().Bodies[""] }
 
-// States returns the merged shape of resources of all kinds, both as the platform returns them and as requests describe them.
+// States returns one shape that covers resources of all kinds, both in the platform's responses and in requests.
 func States() *Shape { return shapes().States }
 
 // All iterates over the parts of the shape in order of their paths, which are dotted and use [] for any item of a list.
@@ -96,8 +96,8 @@ func (s *Shape) HasSome(path []string) bool {
 	return false
 }
 
-// Typed returns a JSON Schema for the known members of the value, which may be null. Unknown members are allowed, because the
-// platform may add some.
+// Typed returns a JSON Schema for the known members of the value, which may be null. Unknown members are allowed, because the platform may
+// add members.
 func (s *Shape) Typed() map[string]any {
 	known := s.Types
 	if s.Members != nil && len(known) == 0 {
@@ -127,8 +127,8 @@ func (s *Shape) Typed() map[string]any {
 	return map[string]any{"anyOf": types}
 }
 
-// Schema returns a JSON Schema of the members and their types, restricted to the keywords that OPA's type checker supports. It does
-// not include null.
+// Schema returns a JSON Schema with the members of the value and their types. It uses only keywords that OPA's type checker supports. The
+// type null is left out.
 func (s *Shape) Schema() map[string]any {
 	switch {
 	case s.Members != nil && s.Values == nil && s.Items == nil:

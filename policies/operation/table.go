@@ -86,8 +86,8 @@ var v2 = []Spec{
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }
 
-// Undescribed returns the specs of reads that neither the API nor the run interface describes: reads of a collection, and of paths
-// below a resource of a kind that has owners.
+// Undescribed returns the specs of reads that neither the API nor the run interface describes: reads of a collection, and reads of paths
+// under a resource whose kind has owners.
 func Undescribed() []Spec {
 	all := []Spec{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
 	for _, kind := range owned {

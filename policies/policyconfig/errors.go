@@ -14,8 +14,8 @@ type Error struct {
 	// File, Row and Col are the position of the fault. Row is 0 if the line is unknown.
 	File     string
 	Row, Col int
-	// Path is the faulty setting below the organisation's configuration, or "" for a fault in Rego. If File is set, Path is the
-	// setting that names the file.
+	// Path is the faulty setting, relative to the organisation's configuration, or "" for a fault in Rego. If File is set, Path is the setting
+	// that names the file.
 	Path string
 	// Message describes the fault.
 	Message string

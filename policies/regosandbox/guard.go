@@ -65,7 +65,7 @@ func (noRandomness) Read([]byte) (int, error) {
 	return 0, errors.New("policies cannot use random numbers")
 }
 
-// Guarded returns the query with a check of its recursion depth, for Rego that is not from the library.
+// Guarded wraps a query in a check of its recursion depth. It is used for the organisation's own Rego, not for the built-in policies.
 func Guarded(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithQueryTracer(&guard{cancel: cancel})
 }

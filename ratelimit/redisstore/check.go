@@ -13,8 +13,8 @@ import (
 // ErrUnfit is wrapped in the error of [Store.Check] if a server is reachable but unsuitable for storing counts.
 var ErrUnfit = errors.New("counts cannot be stored in this Redis")
 
-// Check verifies that each server is suitable for storing counts: its version is 6.2 or later, and it does not evict keys, which would
-// lose counts without a trace. A server that does not report this (the embedded one) passes.
+// Check verifies that each server is suitable for storing counts: its version is 6.2 or later, and it does not evict keys, which would lose
+// counts without a trace. A server that does not report these facts, such as the embedded server, passes the check.
 func (s *Store) Check(ctx context.Context) error {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {

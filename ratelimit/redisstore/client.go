@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Options parses one or more Redis URLs into options that are suitable for counting: no command is retried, deadlines are obeyed, and
-// dialing fails early. [Open] creates a client from them.
+// Options parses one or more Redis URLs into options that are suitable for counting: go-redis does not retry commands, obeys deadlines, and
+// fails early if it cannot dial. [Open] creates a client with these options.
 //
 // The scheme selects the kind of the addresses. A trailing s in the first part enables TLS:
 //
@@ -44,7 +44,7 @@ import (
 //	tls_server_name                       name in the server's certificate, if it
 //	                                      differs from the host
 //
-// The files are read immediately. Errors never contain the URL, which includes the password.
+// Options reads the files immediately. Its errors never contain the URL, which includes the password.
 func Options(rawURL string) (*redis.UniversalOptions, error) {
 	head, hosts, tail := splitHosts(rawURL)
 	u, err := url.Parse(head + "hosts" + tail)
@@ -116,7 +116,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 // tlsFiles are the files named by a URL.
 type tlsFiles struct{ ca, cert, key string }
 
-// load reads the files into c, which may be nil without files.
+// load reads the files into c. It accepts a nil c if no files are named.
 func (f tlsFiles) load(c *tls.Config) error {
 	if (f.cert == "") != (f.key == "") {
 		return errors.New("tls_cert and tls_key must be set together")
@@ -224,7 +224,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	return nil
 }
 
-// checkAddress returns an error for an address that is not valid for listening.
+// checkAddress returns an error if address is not a host and a port.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -242,8 +242,8 @@ func checkAddress(address string) error {
 // connectTime is added to a deadline to allow for making a connection: dialing, the handshake, and identifying the server.
 const connectTime = 4 * time.Second
 
-// extendDeadline returns ctx with its deadline extended by connectTime: if an exchange were canceled while connecting, the next one
-// would have to connect as well. Once connected, the client's read timeout applies.
+// extendDeadline returns ctx with its deadline extended by connectTime. Without the extension, a request that has to connect first could be
+// canceled while connecting, and so could the next one. Once connected, the client's read timeout applies.
 func extendDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -258,8 +258,9 @@ func extendDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { stop(); cancel() }
 }
 
-// Client is the part of [redis.UniversalClient] that the stores of a gateway need. *redis.Client and *redis.ClusterClient implement it.
-// Using the whole interface would make each package compile 1,500 methods again (docs/decisions/022).
+// Client contains the methods of [redis.UniversalClient] that the stores of a gateway need. *redis.Client and *redis.ClusterClient
+// implement Client. If packages used redis.UniversalClient, the compiler would process 1,500 more methods in each package
+// (docs/decisions/022).
 type Client interface {
 	redis.Cmdable
 	AddHook(hook redis.Hook)
@@ -267,8 +268,8 @@ type Client interface {
 	Close() error
 }
 
-// Open returns a client for the servers of a URL; see [Options] for the syntax. timeout limits the wait for a reply, 1 second by
-// default. The client connects on first use. The caller must close it.
+// Open returns a client for the servers of a URL; see [Options] for the syntax. timeout is the maximum wait for a reply; 0 means 1 second.
+// The client connects on first use. The caller must close it.
 func Open(rawURL string, timeout time.Duration) (Client, error) {
 	o, err := Options(rawURL)
 	if err != nil {
@@ -283,7 +284,8 @@ func Open(rawURL string, timeout time.Duration) (Client, error) {
 	return redis.NewUniversalClient(o), nil
 }
 
-// LocalAddr returns the local address of connections to the servers of a URL; in a container, its own address. It sends nothing.
+// LocalAddr returns the local IP address of connections to the servers of a URL. In a container, this is the address of the container.
+// LocalAddr sends no packets.
 func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 	o, err := Options(rawURL)
 	if err != nil {
@@ -301,7 +303,7 @@ func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 	return local.Addr().Unmap(), err
 }
 
-// obeysDeadlines reports whether client obeys the deadlines of contexts. Clients of unknown types are trusted.
+// obeysDeadlines reports whether client obeys the deadlines of contexts. It assumes so for clients of unknown types.
 func obeysDeadlines(client Client) bool {
 	switch c := client.(type) {
 	case *redis.Client:

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// reloadInterval is the maximum age of a cluster client's view of the cluster. The view is also reloaded when an exchange fails, but a
+	// reloadInterval is the maximum age of a cluster client's view of the cluster. The view is also reloaded when a request fails, but a
 	// failure may precede the promotion of a replica.
 	reloadInterval = time.Second
 	// firstWait and longestWait limit the pauses between attempts while a slot is being moved.
@@ -99,7 +99,7 @@ func (f *follower) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// failed reloads the slots after an error that is not the reply of a node, or that reports that no node serves the slot.
+// failed reloads the slots after an error that is not the reply of a node, or after a reply that no node serves the slot.
 func (f *follower) failed(ctx context.Context, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

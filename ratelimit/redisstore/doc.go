@@ -22,6 +22,6 @@
 // retries for the whole client. The exceptions are replies that prove that nothing was executed: NOSCRIPT, and in a cluster MOVED, ASK
 // and TRYAGAIN. New rejects a client that ignores deadlines.
 //
-// Debts are another exception: a limiter sends a debt with every exchange until it gets a reply, and the script charges each unit of it
-// once.
+// Debts are another exception: a limiter sends a debt with every request until it gets a reply, and the script charges each unit of the
+// debt once.
 package redisstore

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// compliantCentres returns the ids of the data centres that meet every item of list. If named is not empty, it returns
-// only those among named.
+// compliantCentres returns the ids of the data centres that meet every requirement in list. If named is not empty, it returns only ids in
+// named.
 func (x *exchange) compliantCentres(ctx context.Context, list, named []string) ([]string, error) {
 	centres, err := x.DataCenters(ctx, url.Values{"compliance": {strings.Join(list, ",")}})
 	if err != nil {
@@ -42,8 +42,8 @@ func carried(entry any, cloud string) bool { return translate.Flag(entry, member
 // cloudPriceOf returns the price of one GPU per hour.
 func cloudPriceOf(entry any, cloud string) float64 { return number(entry, "price", member(cloud)) }
 
-// cloudPrice returns the price of one GPU per hour, or nil if the cloud does not offer the type, because v2 returns a
-// price even then.
+// cloudPrice returns the price of one GPU per hour. It returns nil if the cloud does not offer the type, because v2 returns a price even
+// then.
 func cloudPrice(entry any, cloud string) any {
 	if !carried(entry, cloud) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// dataCenter is a data centre. At first, only id and name may be set.
+// dataCenter is a data centre. Until full has been called, only id and name may be set.
 type dataCenter struct {
 	id, name string
 	record   any // the catalog record; nil until needed

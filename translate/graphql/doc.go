@@ -1,9 +1,9 @@
-// Package graphql serves the platform's legacy GraphQL interface with calls of its v2 API.
+// Package graphql serves the platform's legacy GraphQL API with calls of its v2 API.
 //
-// [github.com/tollgate-dev/tollgate/translate/graphql/engine] implements the language. This package supplies the schema
-// in schema.graphql and a resolver for each of its fields. Errors in a document are found before the first resolver runs
-// and cost no v2 call. A resolver reaches v2 only through its exchange, so that every call passes through the gateway's
-// filter chain and is counted. Within a request, each resource is read once.
+// [github.com/tollgate-dev/tollgate/translate/graphql/engine] implements the language. This package contains the schema (schema.graphql)
+// and a resolver for each field of the schema. Errors in a document are found before the first resolver runs and cause no v2 call. A
+// resolver makes v2 calls only through its exchange, so that every call passes through the gateway's filter chain and is counted. Within a
+// request, each resource is read once.
 //
 // The package keeps the messages and codes that legacy clients compare, and accepts bodies as leniently as the original
 // service; docs/graphql.md lists both.

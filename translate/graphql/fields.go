@@ -21,8 +21,8 @@ const (
 // maxFieldNames is the maximum number of distinct root fields reported for one request.
 const maxFieldNames = 16
 
-// Fields returns the distinct names of the root fields of a request, for usage counts. The result is never empty and
-// never contains text chosen by the caller.
+// Fields returns the distinct names of the root fields of a request, for usage counts. The result is never empty, and never contains text
+// chosen by the caller.
 func (a *API) Fields(in *translate.Incoming) []string {
 	r, f := readRequest(in)
 	if f != nil {
@@ -58,6 +58,5 @@ func (a *API) known(name string) string {
 	return fieldUnknown
 }
 
-// Successors lists the v2 operations that replace a root field, most important first. It returns nil if v2 has no
-// equivalent.
+// Successors returns the v2 operations that replace a root field, most important first. It returns nil if v2 has no equivalent.
 func Successors(field string) []string { return rootFields()[field].v2 }

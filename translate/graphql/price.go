@@ -137,8 +137,7 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// mostIn returns the maximum number of GPUs of a type per machine in a cloud. It is unlimited if the catalog does not
-// specify it.
+// mostIn returns the maximum number of GPUs of a type per machine in a cloud. The number is unlimited if the catalog does not specify it.
 func mostIn(entry any, cloud string) int64 {
 	if most := translate.Whole(entry, "maxCount", member(cloud)); most > 0 {
 		return most
@@ -244,8 +243,8 @@ func lowestPriceFields() objectType {
 	}
 }
 
-// least returns a resolver for the minimum resources of a pod with the type and count, or null if no such pod is
-// possible. Clients discard offers without these minimums, even if they are in stock.
+// least returns a resolver for the minimum resources of a pod with the type and count. The value is null if no such pod is possible.
+// Clients discard offers without these minimums, even if they are in stock.
 func least(pick func(memory, vcpus int64) int64) resolver {
 	return field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
 		if l.nowhere || !carried(l.gpu.entry, l.cloud) || l.count > mostIn(l.gpu.entry, l.cloud) {

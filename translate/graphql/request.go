@@ -15,8 +15,7 @@ type operation struct {
 	creates bool
 	// public reports whether the operation needs no credential.
 	public bool
-	// unsupportedOnly reports whether all root fields are ones that v2 does not support. Their refusals are not
-	// confidential.
+	// unsupportedOnly reports whether v2 supports none of the root fields. Their refusals are not confidential.
 	unsupportedOnly bool
 	// brand is the document's name for the platform, or "".
 	brand string

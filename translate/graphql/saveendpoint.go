@@ -99,7 +99,7 @@ func (x *exchange) endpointInput(a, inline args) (*legacy.EndpointInput, error) 
 	return w, err
 }
 
-// positive returns a number as an Optional. It treats 0 as absent, because clients send it as a default.
+// positive returns a number as an Optional. The number 0 becomes absent, because clients send it as a default.
 func positive(a args, name string) legacy.Optional[int64] {
 	if n, _ := a.int(name); n <= 0 {
 		return legacy.Optional[int64]{}
@@ -128,8 +128,8 @@ type endpointHooks struct {
 // CPUs implements legacy.EndpointHooks.
 func (in endpointHooks) CPUs(context.Context, v2.Endpoint) ([]v2.CPU, error) { return in.cpus, nil }
 
-// Places implements legacy.EndpointHooks. It returns the data centres of the locations argument, restricted to those that
-// meet the requested compliance.
+// Places implements legacy.EndpointHooks. It returns the data centres that match the argument locations and meet all standards in the
+// argument compliance.
 func (in endpointHooks) Places(ctx context.Context) (w legacy.Optional[[]string], err error) {
 	if in.a.has("locations") {
 		ids, err := in.x.places(ctx, in.a.text("locations"))

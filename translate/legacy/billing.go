@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// UnknownType is the GPU type that billing reports for a pod or endpoint whose GPU type is unknown.
+// UnknownType is the GPU type in billing records of a pod or endpoint with an unknown GPU type.
 const UnknownType = "unknown"
 
-// PodGPUTypes returns a function that maps the pod ids in billing records to GPU types. It uses stored notes, then
-// existing pods, then the ledger. The function returns UnknownType if none of them has the type.
+// PodGPUTypes returns a function that maps the pod ids in billing records to GPU types. The function looks for the type in the stored
+// PodNote, then in the list of existing pods, then in the ledger. If it finds no type, it returns UnknownType.
 func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string) string {
 	known := make(map[string]string)
 	notes, _ := translate.LoadNotes[translate.PodNote](ctx, s.Client, translate.KindPod)
@@ -33,8 +33,8 @@ func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string
 	return func(id string) string { return cmp.Or(known[id], UnknownType) }
 }
 
-// AddLedgerTypes reads the GPU types of resources in billing records from the ledger and adds them to known, except for
-// resources that are already in known. member is the record field with the resource id.
+// AddLedgerTypes reads the GPU types of resources in billing records from the ledger and adds them to known. It does not change entries of
+// known. member is the record field with the resource id.
 func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member string, known map[string]string) {
 	missing, since := MissingTypes(records, member, known)
 	if len(missing) == 0 {
@@ -47,8 +47,8 @@ func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member stri
 	maps.Copy(known, counted)
 }
 
-// MissingTypes returns the resource ids in billing records that are not in known, and the earliest start time of their
-// records.
+// MissingTypes returns the resource ids in billing records that are not in known, and the earliest start time of the records with these
+// ids.
 func MissingTypes(records []any, member string, known map[string]string) (ids []string, since time.Time) {
 	for _, record := range records {
 		id := translate.Text(record, member)

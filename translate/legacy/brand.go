@@ -16,13 +16,13 @@ const defaultName = "Platform"
 
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// KnownName returns the platform's name in identifiers, or "" if it is unknown.
+// KnownName returns the vendor's name in the form used in identifiers, or "" if the name is unknown.
 func (c Config) KnownName() string { return cmp.Or(c.Brand, c.Derived) }
 
-// Name returns KnownName, or a default if that is empty.
+// Name returns KnownName, or a default name if KnownName is empty.
 func (c Config) Name() string { return cmp.Or(c.KnownName(), defaultName) }
 
-// LowerName returns Name with a lower-case first letter, for members that begin with it.
+// LowerName returns Name with a lower-case first letter, for members that begin with the platform's name.
 func (c Config) LowerName() string {
 	name := c.Name()
 	return strings.ToLower(name[:1]) + name[1:]
@@ -31,7 +31,7 @@ func (c Config) LowerName() string {
 // maxSpellings is the maximum number of spellings stored for an organisation.
 const maxSpellings = 4
 
-// RememberSpelling stores a caller's name for the platform, unless the operator has configured the name.
+// RememberSpelling stores a caller's name for the platform. It does nothing if the operator has configured the name.
 func (s *Session) RememberSpelling(ctx context.Context, c Config, name string) {
 	if c.Brand != "" || name == c.Name() || !brandPattern.MatchString(name) {
 		return
@@ -41,9 +41,9 @@ func (s *Session) RememberSpelling(ctx context.Context, c Config, name string) {
 	}
 }
 
-// PlatformNames lists the names of the platform to use in identifiers of a response. If the operator has configured a
-// name, it is the only one. Otherwise the result holds the known name, the caller's spelling (spelled, possibly ""), and
-// the spellings used by other callers of the organisation.
+// PlatformNames returns the names of the platform that identifiers in a response contain. If the configuration sets a name, PlatformNames
+// returns only this name. Otherwise it returns the known name of the platform, the name that the caller used (spelled, unless it is ""),
+// and the names that other callers of the organisation have used.
 func (s *Session) PlatformNames(ctx context.Context, c Config, spelled string) []string {
 	if c.Brand != "" {
 		return []string{c.Brand}

@@ -10,7 +10,7 @@ import (
 
 // ClusterCreate holds the settings of a new cluster.
 type ClusterCreate struct {
-	// PodCreate holds the settings that all its pods share.
+	// PodCreate holds the settings that all pods of the cluster share.
 	PodCreate
 	Type             string
 	GPU              string

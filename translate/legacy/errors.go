@@ -25,13 +25,13 @@ const (
 	NounTerminated Noun = "pod to terminate"
 )
 
-// Purpose describes the purpose of a v2 call. Dialects use it to word error messages.
+// Purpose describes why a v2 call is made. Dialects use it in error messages.
 type Purpose struct {
 	// Verb is the operation, for example "create template".
 	Verb string
 	// Noun is the kind of resource that a 404 reports as missing.
 	Noun Noun
-	// BodyID is the id of the missing resource if the caller gave it in the body instead of the path, otherwise "".
+	// BodyID is the id of the missing resource if the caller gave the id in the body; otherwise it is "".
 	BodyID string
 	// MayBeShortage reports whether a 400 may be a capacity shortage.
 	MayBeShortage bool
@@ -40,10 +40,10 @@ type Purpose struct {
 // Purpose returns the Purpose of a call about one resource of kind n. verb is the operation, for example "delete".
 func (n Noun) Purpose(verb string) Purpose { return Purpose{Verb: verb + " " + string(n), Noun: n} }
 
-// RefusedError is returned for a v2 call that did not succeed.
+// RefusedError is returned if a v2 call did not succeed.
 type RefusedError struct {
 	Purpose
-	// Response is the refusal or an unusable success. It is nil if no response arrived.
+	// Response is the refusal, or a success that has not the expected form. It is nil if no response arrived.
 	Response *translate.Response
 	// Err is the reason why no response arrived.
 	Err error
@@ -63,8 +63,8 @@ func (r *RefusedError) Unwrap() error { return r.Err }
 // TextBroken is the text sent to callers after a failure. It must not change, because clients compare it.
 const TextBroken = "Something went wrong. Please try again later or contact support."
 
-// Broken returns the text sent to callers for a server error. It includes details from the gateway, but not details
-// from the platform or of an internal error. Clients search for "try again later".
+// Broken returns the text that is sent to callers for a server error. It includes details of a refusal by the gateway, but no details of
+// the platform or of an internal error. Clients search for "try again later".
 func Broken(r *translate.Response) string {
 	if r == nil || r.Kind == "" || r.Kind == "internal" || r.Detail() == "" {
 		return TextBroken
@@ -82,9 +82,9 @@ func statusOf(err error) int {
 	return 0
 }
 
-// InvalidError is returned for an invalid setting, before any call that changes a resource.
+// InvalidError means that a setting in the request is invalid. If it is returned, the request has not changed any resource.
 type InvalidError struct {
-	// Field is the caller's name of the field, or "" if the error is not about one field.
+	// Field is the caller's name of the field. It is "" if the error is not about a single field.
 	Field string
 	Text  string
 }

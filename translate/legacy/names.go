@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Names maps locations in v2 bodies to the corresponding fields of the dialect. Locations have no array indexes. A
-// location that is not listed maps to the field of its nearest listed parent.
+// Names maps locations in v2 bodies to the fields of a dialect. Locations have no array indexes. A location that is not in the map belongs
+// to the field of its nearest parent in the map.
 type Names map[string]string
 
 var arrayPosition = regexp.MustCompile(`\[\d+\]|\.\d+\b`)
 
-// In replaces the locations at the beginning of v2 messages by the dialect's field names. It leaves other messages
-// unchanged.
+// In returns v2 messages with the location at their beginning replaced with the dialect's name of the field. Messages without a known
+// location stay unchanged.
 func (n Names) In(messages []string) []string {
 	out := make([]string, len(messages))
 	for i, message := range messages {

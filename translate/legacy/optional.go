@@ -5,7 +5,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Optional is a setting in a caller's input. It is absent (the zero value), null (Null) or a value (Given).
+// Optional is a setting in a caller's input. The zero value means that the setting is absent. Otherwise the setting is null (see Null) or
+// has a value (see Given).
 type Optional[T any] struct {
 	value      T
 	set, given bool
@@ -17,8 +18,8 @@ func Given[T any](v T) Optional[T] { return Optional[T]{v, true, true} }
 // Null returns an Optional that is null.
 func Null[T any]() Optional[T] { return Optional[T]{set: true} }
 
-// OptionalOf returns the member of an input as an Optional, absent if it is not a T. The dialect removes values that it
-// treats as absent beforehand.
+// OptionalOf returns a member of an input as an Optional. The Optional is absent if the member is not a T. A dialect must first remove the
+// values that it treats as absent.
 func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
 	v, ok := input[name].(T)
 	return Optional[T]{v, ok, ok}
@@ -27,13 +28,13 @@ func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
 // IsSet reports whether the setting is a value or null.
 func (w Optional[T]) IsSet() bool { return w.set }
 
-// Get returns the value; ok is false if it is not set.
+// Get returns the value. ok is false if the setting is absent or null.
 func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.given }
 
-// Value returns the value, or the zero value.
+// Value returns the value, or the zero value if the setting is absent or null.
 func (w Optional[T]) Value() T { return w.value }
 
-// Or returns the value, or other if it is not set.
+// Or returns the value, or other if the setting is absent or null.
 func (w Optional[T]) Or(other T) T {
 	if w.given {
 		return w.value
@@ -41,7 +42,7 @@ func (w Optional[T]) Or(other T) T {
 	return other
 }
 
-// Apply calls a setter with the value, if there is one.
+// Apply calls a setter with the value. It does nothing if the setting is absent or null.
 func (w Optional[T]) Apply(set func(T)) {
 	if w.given {
 		set(w.value)
@@ -55,7 +56,7 @@ func (w Optional[T]) ApplyOrZero(set func(T)) {
 	}
 }
 
-// PassThrough collects settings that v2 accepts unchanged. Settings with translation rules are Optionals.
+// PassThrough collects settings that v2 accepts unchanged. Settings with translation rules are Optionals instead.
 type PassThrough []passThroughField
 
 type passThroughField struct {

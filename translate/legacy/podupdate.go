@@ -78,7 +78,7 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod
 	return after, nil
 }
 
-// changeMount updates the volume, which v2 only accepts as a whole.
+// changeMount updates the volume. v2 accepts the mounts of a pod only as a whole.
 func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	size, sized := w.VolumeGB.Get()
 	have, path := now.PersistentSize(), w.MountPath.Value()

@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Session is the state of one legacy request: its v2 client and the responses that it has read. It is safe for concurrent
-// use.
+// Session is the state of one legacy request: the v2 client and the responses that were read. It is safe for concurrent use.
 type Session struct {
 	*translate.Client
 	Quirks *Quirks
@@ -37,7 +36,7 @@ func NewSession(d *translate.Client, q *Quirks) *Session {
 // immutablePrefix begins the keys of values that writes do not change.
 const immutablePrefix = "lasting\x00"
 
-// Memoize calls f once per key until Invalidate and returns its result.
+// Memoize returns the result of f. It calls f once per key, and again after Invalidate.
 func (s *Session) Memoize(key string, f func() (any, error)) (any, error) {
 	s.mu.Lock()
 	r := s.reads[key]
@@ -50,8 +49,8 @@ func (s *Session) Memoize(key string, f func() (any, error)) (any, error) {
 	return r.value, r.err
 }
 
-// MemoizeForRequest is like Memoize, but its results survive Invalidate. Use it for values that the caller cannot change, such as the
-// catalog.
+// MemoizeForRequest is like Memoize, but Invalidate does not discard the result. Use it for values that the caller cannot change, such as
+// the catalog.
 func (s *Session) MemoizeForRequest(key string, f func() (any, error)) (any, error) {
 	return s.Memoize(immutablePrefix+key, f)
 }
@@ -67,7 +66,7 @@ func (s *Session) Invalidate() {
 	}
 }
 
-// Call builds a v2 call about the resource with the given id, or about no resource if the id is "".
+// Call builds a v2 call about the resource with the given id. The id is "" for a call that is not about one resource.
 func Call(operation, id string, body map[string]any) *translate.Request {
 	r := &translate.Request{Operation: operation}
 	if body != nil {
@@ -90,7 +89,7 @@ func (s *Session) Get(ctx context.Context, purpose Purpose, call *translate.Requ
 	})
 }
 
-// Read reads one resource. It returns a RefusedError also for a response without an id.
+// Read reads one resource. A response without an id is a RefusedError.
 func (s *Session) Read(ctx context.Context, purpose Purpose, operation, id string) (map[string]any, error) {
 	body, err := s.Get(ctx, purpose, Call(operation, id, nil))
 	if err != nil {
@@ -102,13 +101,13 @@ func (s *Session) Read(ctx context.Context, purpose Purpose, operation, id strin
 	return translate.Members(body), nil
 }
 
-// UnusableResponse returns the error for a success response that does not have the form of the operation's response.
+// UnusableResponse returns the error for a response that has a success status but an unexpected body.
 func UnusableResponse(purpose Purpose) *RefusedError {
 	return &RefusedError{purpose, &translate.Response{Status: http.StatusOK}, nil}
 }
 
-// List reads a collection and returns the array under member. It returns a RefusedError also for a response without the
-// array, which does not mean that the collection is empty.
+// List reads a collection and returns the array in the given member of the response. A response without the array is a RefusedError,
+// because it does not mean that the collection is empty.
 func (s *Session) List(ctx context.Context, purpose Purpose, operation, member string, query url.Values) ([]any, error) {
 	return s.list(ctx, purpose, &translate.Request{Operation: operation, Query: query}, member)
 }
@@ -122,8 +121,7 @@ func (s *Session) list(ctx context.Context, purpose Purpose, call *translate.Req
 	return items, err
 }
 
-// Change sends an update and returns the updated resource. It returns a RefusedError also for a response that is not a
-// resource.
+// Change sends an update and returns the updated resource. A response that is not a resource is a RefusedError.
 func (s *Session) Change(ctx context.Context, purpose Purpose, call *translate.Request) (map[string]any, error) {
 	resp, err := s.Send(ctx, call, translate.RetryChange)
 	s.Invalidate()
@@ -136,7 +134,7 @@ func (s *Session) Change(ctx context.Context, purpose Purpose, call *translate.R
 	return translate.Members(resp.Body), nil
 }
 
-// Create creates a resource that has no placement candidates.
+// Create creates a resource that is not a pod and therefore needs no placement.
 func (s *Session) Create(ctx context.Context, purpose Purpose, call *translate.Request) (map[string]any, error) {
 	resp, err := translate.Create(ctx, s.Client, call)
 	s.Invalidate()
@@ -182,7 +180,7 @@ func (s *Session) apply(ctx context.Context, p *patch, body, now map[string]any)
 // pause is the initial delay before a deletion with an unknown result is retried.
 const pause = 500 * time.Millisecond
 
-// Remove deletes a resource. A 404 after a lost response counts as the success of the earlier attempt.
+// Remove deletes a resource. A 404 after a lost response means that the earlier attempt succeeded.
 func (s *Session) Remove(ctx context.Context, purpose Purpose, operation, id string) error {
 	defer s.Invalidate()
 	for try := 0; ; try++ {
@@ -206,8 +204,8 @@ func (s *Session) Key(kind, id string) translate.Key {
 	return translate.Key{Account: s.Account(), Kind: kind, ID: id}
 }
 
-// Notes returns all stored records of a kind by id, read once per request. The result is never nil. It returns an error
-// if the store fails.
+// Notes returns all stored notes of a kind (PodNote, EndpointNote or TemplateNote) by id. It reads them once per request. The result is
+// never nil. It returns an error if the store fails.
 func Notes[T any](ctx context.Context, s *Session, kind string) (map[string]T, error) {
 	v, err := s.Memoize("notes\x00"+kind, func() (any, error) {
 		return translate.LoadNotes[T](ctx, s.Client, kind)

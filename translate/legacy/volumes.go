@@ -24,7 +24,8 @@ func (s *Session) Volume(ctx context.Context, id string) (map[string]any, error)
 	return s.Read(ctx, NounVolume.Purpose("get"), "getNetworkVolume", id)
 }
 
-// CreateVolume creates a network volume. It raises a size below the minimum.
+// CreateVolume creates a network volume. If the requested size is less than 10 GB, the minimum of v2, CreateVolume requests 10 GB and adds
+// a warning.
 func (s *Session) CreateVolume(ctx context.Context, w *VolumeInput) (map[string]any, error) {
 	b := v2.NewNetworkVolume()
 	b.SetName(w.Name.Value())
@@ -35,8 +36,8 @@ func (s *Session) CreateVolume(ctx context.Context, w *VolumeInput) (map[string]
 	return made, s.misplaced(ctx, purpose.Verb, err, b.DataCenter())
 }
 
-// misplaced returns an error that names a data centre if err is a 400 and one of the ids is not in the catalog, otherwise
-// err. A 400 from the platform does not identify its cause.
+// misplaced returns err, or an error that names a data centre if err is a 400 and one of the ids is not in the catalog. A 400 from the
+// platform does not identify its cause.
 func (s *Session) misplaced(ctx context.Context, verb string, err error, ids ...string) error {
 	if statusOf(err) != http.StatusBadRequest || len(ids) == 0 {
 		return err

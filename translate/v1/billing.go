@@ -91,8 +91,8 @@ func (l *ledger) keys() []ledgerKey {
 	})
 }
 
-// rounder rounds a series of amounts to millionths such that their sum is the rounded sum. Each amount includes the
-// rounding remainder of the previous ones.
+// rounder rounds a series of amounts to millionths such that their sum is the rounded sum. Each amount includes the rounding remainder of
+// the previous amounts.
 type rounder struct{ exact, given big.Rat }
 
 func (r *rounder) next(amount *big.Rat) json.Number {

@@ -130,8 +130,8 @@ func (e billedEndpoint) kind() string {
 	return ""
 }
 
-// endpointTypes returns a function that maps the endpoint ids in billing records to GPU types: the current type of an
-// existing endpoint, otherwise the stored one, otherwise the one that the ledger counted.
+// endpointTypes returns a function that maps the endpoint ids in billing records to GPU types. The function returns the current type of an
+// existing endpoint, otherwise the stored type, otherwise the type that the ledger counted.
 func (r *request) endpointTypes(ctx context.Context, records []any, live map[string]billedEndpoint) func(id string) string {
 	known := make(map[string]string, len(live))
 	for id, endpoint := range live {

@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Config holds the settings of the v1 dialect. Use DefaultConfig as a base, because the zero value ends every request at once.
+// Config holds the settings of the v1 API. Start from DefaultConfig, because the zero value ends every request at once.
 type Config struct {
-	// Budget is the maximum duration of a request; v1 clients give up after 30 s. VolumeBudget is the maximum for
-	// network volumes, whose clients give up after 10 s.
+	// Budget is the maximum duration of a request; clients of v1 give up after 30 s. VolumeBudget is the maximum duration of a request for
+	// network volumes; its clients give up after 10 s.
 	Budget, VolumeBudget time.Duration
 	// Legacy holds the settings that both dialects share.
 	Legacy legacy.Config

@@ -53,7 +53,7 @@ func (w *objectWriter) textFrom(name string, f func(buf []byte) []byte) {
 	w.setBuffer(translate.AppendText(w.buf, w.scratch))
 }
 
-// texts writes a list, which is never null.
+// texts writes a list. It writes an empty list in place of null.
 func (w *objectWriter) texts(name string, list []string) {
 	w.name(name)
 	w.buf = append(w.buf, '[')

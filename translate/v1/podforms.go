@@ -73,8 +73,8 @@ var podCreateForm = form{
 	{name: "startJupyter", kind: kindBoolean, plain: true},
 }
 
-// podUpdateForm is PodUpdateInput of the description. Its schema repeats the defaults of a create, which do not apply: an
-// absent member stays unchanged.
+// podUpdateForm is PodUpdateInput of the description. Its schema repeats the defaults of PodCreateInput, but they do not apply: an absent
+// member stays unchanged.
 var podUpdateForm = slices.Concat(form{
 	{name: "name", maxLen: maxName},
 	{name: "imageName", v2: "image"},

@@ -74,8 +74,8 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 // podExtras holds the volumes and templates to include in pods, by id.
 type podExtras struct{ volumes, templates map[string]any }
 
-// podExtras reads volumes and templates as lists. It reads templates of other accounts individually. It omits those that
-// cannot be read, with a warning.
+// podExtras reads volumes and templates as lists, and templates of other accounts individually. If one of them cannot be read, it is
+// omitted with a warning.
 func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any, notes map[string]translate.PodNote) podExtras {
 	extras := podExtras{volumes: map[string]any{}, templates: map[string]any{}}
 	if include.volume {
@@ -116,7 +116,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, err
 	return all, nil
 }
 
-// workersOf lists the workers of endpoints by endpoint id. It omits those that cannot be read, with a warning.
+// workersOf lists the workers of endpoints by endpoint id. If the workers of an endpoint cannot be read, they are omitted with a warning.
 func (r *request) workersOf(ctx context.Context, endpoints []string) map[string][]any {
 	gpus := newGPUCatalog(r.gpuTypes(ctx))
 	var mu sync.Mutex

@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Cluster is a cluster, or the body of a create request.
+// Cluster is a view of a cluster, or of the body of a request that creates a cluster.
 type Cluster struct{ Container }
 
 // ClusterOf returns a view of a decoded cluster.

@@ -19,7 +19,7 @@ func (c Container) Image() string { return c.text("image") }
 // SetImage sets the container image.
 func (c Container) SetImage(image string) { c.set(image, "image") }
 
-// Command returns the container command, whichever form the body uses.
+// Command returns the container command from any of the forms that a body can use.
 func (c Container) Command() translate.Command {
 	command := translate.Command{Entrypoint: c.texts("entrypoint"), Cmd: c.texts("cmd")}
 	if command.Empty() {
@@ -28,7 +28,7 @@ func (c Container) Command() translate.Command {
 	return command
 }
 
-// Shell returns the command as one line: args as stored, or the joined arrays.
+// Shell returns the command as one line: the args of the body unchanged, or the joined entrypoint and cmd.
 func (c Container) Shell() string {
 	if args := c.text("args"); args != "" {
 		return args
@@ -89,12 +89,12 @@ func (c Container) PersistentSize() int64 { return c.whole("mounts", "persistent
 // PersistentPath returns the mount path of the persistent volume.
 func (c Container) PersistentPath() string { return c.text("mounts", "persistent", "path") }
 
-// SetPersistent mounts a persistent volume in place of any other mount.
+// SetPersistent mounts a persistent volume and removes any other mount. The size is in GB.
 func (c Container) SetPersistent(gb int64, path string) {
 	c.set(map[string]any{"persistent": map[string]any{"size": translate.Int(gb), "path": path}}, "mounts")
 }
 
-// CopyInto copies the settings that have a value into another body. The platform merges a template into a request in the same way.
+// CopyInto copies the settings that have a value to another body, as the platform does when a request names a template.
 func (c Container) CopyInto(to Container) {
 	for _, name := range [...]string{"image", "registry"} {
 		if s := c.text(name); s != "" {

@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Endpoint is a serverless endpoint, or the body of a create or update request.
+// Endpoint is a view of a serverless endpoint, or of the body of a request that creates or updates an endpoint.
 type Endpoint struct{ Container }
 
 // EndpointOf returns a view of a decoded endpoint.
@@ -80,7 +80,7 @@ type CPU struct {
 	Memory int64
 }
 
-// Instance returns the id of the instance in the legacy APIs.
+// Instance returns the id of the instance in the legacy APIs, such as "cpu5c-4-8".
 func (c CPU) Instance() string {
 	return c.ID + "-" + translate.Int(c.VCPUs).String() + "-" + translate.Int(c.Memory).String()
 }
@@ -152,7 +152,7 @@ func (e Endpoint) SetIdleTimeout(seconds int64) {
 // Scaler returns QUEUE_DELAY or REQUEST_COUNT.
 func (e Endpoint) Scaler() string { return e.text("scaling", "type") }
 
-// ScalerValue returns the delay in seconds or the request count of the scaler, rounded up.
+// ScalerValue returns the value of the scaler, rounded up: a delay in seconds or a number of requests.
 func (e Endpoint) ScalerValue() int64 {
 	for _, v := range [...]any{e.at("scaling", "queueDelay"), e.at("scaling", "requestCount")} {
 		if n, ok := translate.Ceil(v); ok {

@@ -4,8 +4,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Object is a view of a decoded JSON object and the base of all views. Reads never fail: a missing member, or one of
-// another type, reads as the zero value. A view of a value that is not an object is empty and must not be written to.
+// Object is a view of a decoded JSON object, and the base of all views. Reads never fail: for a missing member or a member of another type,
+// they return the zero value. A view of a value that is not an object is empty and must not be written to.
 type Object struct {
 	// Members belongs to the decoded body; setters modify it.
 	Members map[string]any
@@ -48,7 +48,7 @@ func (o Object) body() any {
 // ID returns the platform's id of the resource.
 func (o Object) ID() string { return o.text("id") }
 
-// SetID sets the id. It is only for bodies that are returned to callers.
+// SetID sets the id. Use it only for bodies that are returned to callers.
 func (o Object) SetID(id string) { o.set(id, "id") }
 
 // Name returns the name of the resource.

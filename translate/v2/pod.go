@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Pod is a pod, or the body of a create or update request.
+// Pod is a view of a pod, or of the body of a request that creates or updates a pod.
 type Pod struct{ Container }
 
 // PodOf returns a view of a decoded pod.
@@ -84,7 +84,7 @@ func (p Pod) SetCUDAVersions(list []string) {
 // SetMinCUDA sets the minimum CUDA version of hosts.
 func (p Pod) SetMinCUDA(version string) { p.set(version, "gpu", "minCudaVersion") }
 
-// SetMinimums sets the minimum memory in GB and the minimum vCPUs per GPU. It omits a minimum of 0.
+// SetMinimums sets the minimum memory in GB and the minimum number of vCPUs, both per GPU. It omits a minimum of 0.
 func (p Pod) SetMinimums(memory, vcpus int64) {
 	if memory > 0 {
 		p.set(translate.Int(memory), "gpu", "minRamPerGpu")
@@ -138,12 +138,12 @@ func (p Pod) NetworkVolume() (id, path string) {
 	return "", ""
 }
 
-// SetNetworkVolume mounts a network volume in place of any other mount.
+// SetNetworkVolume mounts a network volume and removes any other mount.
 func (p Pod) SetNetworkVolume(id, path string) {
 	p.set(map[string]any{"network": []any{map[string]any{"volumeId": id, "path": path}}}, "mounts")
 }
 
-// MountPath returns the mount path of the volume, persistent or network.
+// MountPath returns the mount path of the persistent or network volume.
 func (p Pod) MountPath() string {
 	if path := p.PersistentPath(); path != "" {
 		return path
@@ -161,8 +161,8 @@ func (p Pod) CreatedAt() string { return p.text("createdAt") }
 // StartedAt returns the time of the last start (RFC 3339), or "" if the pod has not been started.
 func (p Pod) StartedAt() string { return p.text("startedAt") }
 
-// Host returns the user name for the SSH proxy and the machine id. The user name consists of the pod id and the machine id. Both results
-// are "" until the pod is placed.
+// Host returns the user name for the SSH proxy and the id of the machine. The user name consists of the pod id and the machine id. Both
+// results are "" until the pod has been placed on a machine.
 func (p Pod) Host() (user, machine string) {
 	user = p.text("ssh", "proxy", "username")
 	machine, ok := strings.CutPrefix(user, p.ID()+"-")
@@ -190,7 +190,7 @@ type Port struct {
 	Private, Public int64
 }
 
-// Open reports whether the port is reachable from outside directly, without the proxy.
+// Open reports whether the port is reachable directly from outside, without the proxy.
 func (p Port) Open() bool { return p.Type == "tcp" && p.Public > 0 }
 
 // OpenPorts returns the open ports.

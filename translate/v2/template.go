@@ -1,6 +1,6 @@
 package v2
 
-// Template is a template, or the body of a create or update request.
+// Template is a view of a template, or of the body of a request that creates or updates a template.
 type Template struct{ Container }
 
 // TemplateOf returns a view of a decoded template.
@@ -36,7 +36,7 @@ func (t Template) StartJupyter() bool { return t.flag("startJupyter") }
 // CUDAVersions returns the allowed CUDA versions of hosts.
 func (t Template) CUDAVersions() []string { return t.texts("allowedCudaVersions") }
 
-// Copy returns the body of a create request for an equal template.
+// Copy returns the body of a request that creates an equal template.
 func (t Template) Copy() Template {
 	body := NewTemplate()
 	t.CopyInto(body.Container)

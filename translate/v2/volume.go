@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// NetworkVolume is a network volume, or the body of a create or update request.
+// NetworkVolume is a view of a network volume, or of the body of a request that creates or updates a network volume.
 type NetworkVolume struct{ Object }
 
 // NetworkVolumeOf returns a view of a decoded network volume.

@@ -43,7 +43,7 @@ type tracer interface {
 	Span(ctx context.Context, name string) (end func())
 }
 
-// untraced is a context without its values, and thus without a trace.
+// untraced is a context without values. Commands executed with it are not part of a trace.
 type untraced struct{ context.Context } //nolint:containedctx // it is a context
 
 // Value implements context.Context.

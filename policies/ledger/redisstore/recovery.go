@@ -19,15 +19,14 @@ const (
 	recoveryPoll = 50 * time.Millisecond
 	// recoveryKept is the retention time of the announcement of a recovery.
 	recoveryKept = time.Hour
-	// announceSlack is by how much the epoch of an announcement may be older than the latest announced epoch, although it was announced
-	// later.
+	// announceSlack limits how much older the epoch of a later announcement can be than the epoch of an earlier announcement.
 	announceSlack = time.Minute
 	// rememberBatch is the largest number of intents that one script restores.
 	rememberBatch = 64
 )
 
-// Recover restores the intents of this gateway after a loss, and waits at most recoveryWait until all gateways have restored theirs. If
-// nothing was lost, it only reads the current epoch.
+// Recover restores the intents of this gateway after a loss, and waits at most recoveryWait until all gateways have restored their intents.
+// If nothing was lost, Recover only reads the current epoch.
 func (s *Intents) Recover(ctx context.Context, org string) error {
 	s.mu.Lock()
 	o := s.of(org)

@@ -9,9 +9,9 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// SetServer makes the store check the limiter's store, which is on the same server, before it admits calls that raise cost. If the store
-// has moved to another server, data may be missing there. The store then pauses until every gateway has compared its memory with the new
-// server; see [Store.DetectLosses]. SetServer must be called before the store is used.
+// SetServer makes the store check whether its server was replaced before it admits calls that raise cost. The limiter's store is on the
+// same server and provides the check. After a move to another server, data may be missing. The store then pauses until every gateway has
+// compared its memory with the new server; see [Store.DetectLosses]. SetServer must be called before the store is used.
 func (s *Store) SetServer(server limits.Server) { s.server = &server }
 
 var errServer = errors.New("the store has moved to another server, and gateways are still restoring its data")

@@ -16,8 +16,8 @@ import (
 // page is the approximate number of fields of a large hash read in one step.
 const page = 1000
 
-// Show implements ledger.Store. It only reads, in one step unless the ledger is large. A large ledger is read with the holds before the
-// resources, so that a hold that becomes a resource in between is read at least once.
+// Show implements ledger.Store. It only reads. A small ledger is read in one step. For a large ledger, Show reads the holds before the
+// resources, so that a hold that becomes a resource in the meantime is read at least once.
 func (s *Store) Show(ctx context.Context, org string) (ledger.State, error) {
 	keys, seen := s.keys(org), s.seen(org)
 	size, err := s.client.HLen(ctx, keys[1]).Result()

@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// coercer converts literals and variables to Go values by the type of their position. It ignores the type that a document
-// declares for a variable, because clients declare a wide range of wrong types.
+// coercer converts literals and variables to Go values by the type of their position. It ignores the type that a document declares for a
+// variable, because clients declare many wrong types.
 //
-// It coerces a variable once for each type of its positions; all positions of a type share the result.
+// A variable is coerced once for each type of its positions. All positions of a type share the result.
 type coercer struct {
 	schema    *ast.Schema
 	operation *ast.OperationDefinition
@@ -26,7 +26,7 @@ type coercer struct {
 	words map[string][]string
 	// named is Config.Named.
 	named func(string) string
-	// most is the maximum of values, the number of values coerced and compared so far.
+	// values is the number of values coerced and compared so far, and most the maximum of values.
 	most, values int
 	done         map[use]any
 	// unknown holds an error for each member that its input type does not have.
@@ -221,8 +221,8 @@ func (c *coercer) recordUnknown(value any, fault *Error) {
 	}
 }
 
-// isSet reports whether a value is something other than null, a variable without a value, an empty string, list or
-// object, or a list or object of only such values. Clients send these for options that were not set.
+// isSet reports whether v is not blank. Blank values are null, a variable without a value, an empty string, list or object, and a list or
+// object that contains only blank values. Clients send them for options that were not set.
 func (c *coercer) isSet(v any) (bool, *Error) {
 	if fault := c.count(); fault != nil {
 		return true, fault
