@@ -117,7 +117,7 @@ func (p *provider) token(t *testing.T, client, resource string) string {
 type issued struct {
 	*stack
 
-	admin string // address of its operators' listener
+	admin string // address of its admin listener
 	ahead atomic.Int64
 }
 

@@ -58,7 +58,7 @@ func (s step) named() bool {
 }
 
 // installed stands before pages that do not begin from nothing: a platform, a gateway that
-// has done something, and a key for a caller. Commands that ask the operators' listener
+// has done something, and a key for a caller. Commands that ask the admin listener
 // find it.
 const installed = `
 tollgate-new() { tollgate "$@"; }

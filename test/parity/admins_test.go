@@ -28,7 +28,7 @@ const admins = `admin: {admins: [
 
 func administered(d *door) { d.text = admins + d.text }
 
-// as asks the operators' listener with the token of an admin, "" for none.
+// as asks the admin listener with the token of an admin, "" for none.
 func (d *door) as(t *testing.T, name, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	switch name {
@@ -40,7 +40,7 @@ func (d *door) as(t *testing.T, name, method, target string) *httptest.ResponseR
 	return d.with(t, "192.0.2.1:1", "token_"+name, method, target)
 }
 
-// with asks the operators' listener from an address, with a token unless it is "".
+// with asks the admin listener from an address, with a token unless it is "".
 func (d *door) with(t *testing.T, peer, token, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

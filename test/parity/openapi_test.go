@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// The answers of a live gateway's operators' listener fit the document that it serves: every
+// The answers of a live gateway's admin listener fit the document that it serves: every
 // operation that answers with JSON, and refusals. Parameters are those that the document has.
 func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@
 //
 // # Adding a resource
 //
-// A resource is a file: its record, its handlers (methods on exchange), its
-// checks. Its operations are rows of the list in routes.go. What needs the
+// A resource is a file: its record, its handlers (methods on exchange), its checks, and
+// the rows of its operations, which restRoutes joins. What needs the
 // state's lock says so in its name (...Locked).
 package platform

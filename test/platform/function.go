@@ -76,7 +76,8 @@ func newFunctions(w Worker) (*functions, error) {
 	return &functions{Worker: w, path: found, slots: make(chan struct{}, maxFunctions)}, nil
 }
 
-// hasFunction reports whether an input carries the source of a function or a class.
+// hasFunction reports whether an input carries the source of a function or a class. Endpoints deployed by the toolkit receive none: the
+// input of a job then has the arguments by name (for a class also a member method), or {"__empty": true}, and the output is the value.
 func hasFunction(input any) bool {
 	m, _ := input.(map[string]any)
 	what := "function"
@@ -88,7 +89,8 @@ func hasFunction(input any) bool {
 	return name != "" && source != ""
 }
 
-// callResult is the answer to a function's call, as it stands on the wire.
+// callResult is the answer to a function's call, as the toolkit reads it. The toolkit accepts a finished job only with workerId, delayTime
+// and executionTime, polls a job that is TIMED_OUT forever, and reads all counts of workers and jobs from the health call while a job waits.
 type callResult struct {
 	Success    bool            `json:"success"`
 	Result     *string         `json:"result,omitempty"`      // base64 of a pickle

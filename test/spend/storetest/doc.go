@@ -1,3 +1,3 @@
 // Package storetest is the contract of a ledger's store: every [ledger.Store] passes
-// it.
+// it. [Memory] is the reference implementation, with which the others are compared.
 package storetest
