@@ -98,7 +98,7 @@ func pointless() map[string]wrong {
 		"prefix of embedded":    {redis: "redis: {embedded: true, prefix: §\"a:\"}", want: "redis.prefix: has no effect"},
 		"keyless limit":         {top: "legacy: {keyless: {§limit: {rate: 5}}}", want: "legacy.keyless.limit: has no effect without legacy.keyless.org"},
 		"exempt of nothing":     {org: "isolation: {§exempt: [admin]}", want: "orgs[0].isolation.exempt: has no effect without isolation.read or isolation.change"},
-		"horizon of nothing":    {org: "horizon: §2h", want: "orgs[0].horizon: has no effect because no budget in the file is per day or month"},
+		"horizon of nothing":    {org: "horizon: §2h", want: "orgs[0].horizon: has no effect because no budget in the file has a period or a total"},
 		"prices of no runs":     {org: "prices: {§runs: {m: {usd_per_run: 1}}}", want: "orgs[0].prices.runs: has no effect without platform.run_url"},
 		"models of no runs":     {org: "§model_paths: [responses]", want: "orgs[0].model_paths: has no effect without platform.run_url"},
 		"batches of no runs":    {top: "run: {batches: §true}", want: "run.batches: has no effect without platform.run_url"},

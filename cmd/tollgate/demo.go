@@ -31,7 +31,7 @@ type demoFlags struct {
 	history bool
 	// worker runs the functions deployed to endpoints.
 	worker platform.Worker
-	// started receives the addresses instead of printing a greeting. It may be nil.
+	// started, if not nil, receives the addresses when the demo is ready, and no greeting is printed.
 	started chan<- demoAddresses
 }
 
@@ -62,7 +62,7 @@ in identifiers of the retired interfaces (legacy.brand).`,
 		"address of the admin listener; if the port is in use, the next free port is used")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
-	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway, which listens at this address or the next free port")
+	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway; Envoy listens at this address or at the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
 	cmd.Flags().BoolVar(&f.history, "history", false, "start with a week of past calls; cannot be combined with --platform or --redis")
 	return cmd
@@ -108,7 +108,7 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	return group.Wait()
 }
 
-// demoGateway runs the gateway of the demo. If past is not nil, its calls are made first.
+// demoGateway runs the gateway of the demo. If past is not nil, demoGateway first makes the calls of past.
 func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr io.Writer) error {
 	data, err := listenNear(f.listen, stdout)
 	if err != nil {
@@ -164,11 +164,12 @@ func logsIn(directory string) string {
 	return "audit: " + file("audit.jsonl") + "decisions: " + file("decisions.jsonl")
 }
 
-// brandEnv is the environment variable with the platform's name as used in identifiers of the retired interfaces. It cannot be derived from
-// the emulator's address.
+// brandEnv is the environment variable with the platform's name as it appears in identifiers of the retired interfaces. The name cannot be
+// derived from the emulator's address.
 const brandEnv = "TOLLGATE_BRAND"
 
-// demoConfig returns the demo's configuration for a gateway at the URL public, after applying change.
+// demoConfig returns the demo's configuration. public is the URL of the gateway. If change is not nil, it modifies the text of the
+// configuration first.
 func demoConfig(f demoFlags, public string, change func(text string) string) (*config.Loaded, error) {
 	emulator, err := url.Parse(f.platform)
 	if err != nil {
@@ -192,7 +193,7 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 // portsTried limits the search for a free port.
 const portsTried = 100
 
-// listenNear listens on addr or, if the port is in use, on the next free port, and prints a notice.
+// listenNear listens on addr. If the port is in use, listenNear uses the next free port and prints a notice.
 func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -48,7 +48,7 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
 	cmd.Flags().StringVar(&f.worker, "worker", "",
 		"Python interpreter, such as python3, that runs the functions sent to endpoints, without a sandbox: use only your own code; if empty, no function is run")
-	cmd.Flags().StringVar(&f.hold, "hold", "", "name of an operation, such as createPod: its first call is executed but never answered")
+	cmd.Flags().StringVar(&f.hold, "hold", "", "name of an operation, such as createPod; its first call is executed but gets no response")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "",
 		"start time of the clock as an RFC 3339 time (default: now). A later time in the stored state takes precedence")
 	cmd.AddCommand(newPlatformDiff())
@@ -135,10 +135,10 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 	return platform.New(opts)
 }
 
-// emulatorEnd limits how long the emulator may take to store its state at the end.
+// emulatorEnd is the maximum time that the emulator takes at shutdown to store its state.
 const emulatorEnd = 10 * time.Second
 
-// serveUntil serves h until ctx ends. It then calls finish, if not nil, which ends requests that keep connections open.
+// serveUntil serves h until ctx ends. It then calls finish, unless finish is nil, to end long requests such as streams.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
 	allowToEnd(ctx, emulatorEnd)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}

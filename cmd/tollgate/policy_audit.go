@@ -26,9 +26,10 @@ func newPolicyAudit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit ORG",
 		Short: "Evaluate all resources of an organisation against its policies",
-		Long: `Lists every pod, cluster, endpoint, template and network volume of an organisation
-with its owner, its current cost, and each policy's verdict on an update that changes
-nothing, made by its owner as an administrator. Use it before you enforce a policy.
+		Long: `Lists every pod, cluster, endpoint, template and network volume of an organisation.
+For each resource, the list contains the owner, the current cost, and the verdicts of
+the policies. The policies evaluate an update that does not change the resource, as if
+the owner had sent it with the role admin. Use the command before you enforce a policy.
 The command makes no changes.
 
 It uses the admin listener of the running gateway. With -c, it applies the policies
@@ -107,7 +108,8 @@ func resultLines(s *explain.AuditedResource) []string {
 	return lines
 }
 
-// sheet returns a table with a row for each resource. Several results take several rows for people, and one cell for programs.
+// sheet returns a table with a row for each resource. If a resource has several policy results, people see one row per result, and programs
+// get all results in one cell.
 func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}

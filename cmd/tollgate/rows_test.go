@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 )
 
-// byHand lists the commands that are no view on a row of the operators' listener, and why.
+// byHand lists the commands that are no view on a row of the admin listener, and why.
 func byHand() map[string]string {
 	const (
 		local   = "it reads files, and no gateway"
@@ -93,7 +93,7 @@ func TestCommandsAreRows(t *testing.T) {
 				t.Errorf("%s is a row and listed as written by hand", name)
 			}
 		case hand[name] == "":
-			t.Errorf("%s is no row of the operators' listener: make it one, or list it with the reason", name)
+			t.Errorf("%s is no row of the admin listener: make it one, or list it with the reason", name)
 		default:
 			delete(hand, name)
 		}
@@ -180,7 +180,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"limits show acme x":             `2 tollgate: unexpected argument "x"`,
 		"limits show acme --outptu csv":  "2 tollgate: unknown flag: --outptu, did you mean --output?",
 		"limits show acme -o pdf":        `2 tollgate: invalid argument "pdf" for "-o, --output" flag: expected table, json, yaml, csv`,
-		"limits show acme":               "1 tollgate: no gateway responded at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused): set the address of the operators' listener with --admin or TOLLGATE_ADMIN",
+		"limits show acme":               "1 tollgate: no gateway responded at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused): set the address of the admin listener with --admin or TOLLGATE_ADMIN",
 		"policy docs gpu_cout":           `1 tollgate: unknown policy or directory "gpu_cout", did you mean "gpu_count"?`,
 		"health --admin 127.0.0.1:1":     "1 tollgate: no gateway responded at http://127.0.0.1:1",
 		"health":                         "1 tollgate: no gateway responded at http://127.0.0.1:1",
@@ -195,7 +195,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"spend show acme ops":            `2 tollgate: unexpected argument "ops"` + "\n",
 		"explain /v2/pods acme.yaml":     `2 tollgate: unexpected argument "acme.yaml", did you mean -c acme.yaml?`,
 		"spend show acme -c acme.yaml":   "2 tollgate: unknown shorthand flag: 'c' in -c: tollgate spend show does not read a file; set the address of a running gateway with --admin",
-		"spend show acme --watch -1s":    "2 tollgate: --watch: must not be negative",
+		"spend show acme --watch -1s":    "2 tollgate: --watch must not be negative",
 		"env clii":                       `2 tollgate: unknown client "clii", did you mean "cli"?`,
 		"env openai":                     "2 tollgate: OpenAI clients use a single endpoint: specify the endpoint with --endpoint",
 		"env cli":                        "2 tollgate: variables of cli begin with the name of the platform: set the name with --brand, in letters and digits",

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// failure is the error of a function that failed.
+// failure is the error message of a function or job that failed.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// inputError is an invalid input of a call.
+// inputError reports invalid input of a call.
 type inputError struct{ text string }
 
 func (b *inputError) Error() string { return b.text }
@@ -47,7 +47,9 @@ func (j *job) final() bool {
 	}
 }
 
-// result is the response of a worker.
+// result is the response of a worker. On a queue, it is the output of the job, and the worker moves the error to the job, which is then
+// FAILED. A load-balanced endpoint responds within 60 s, with status 200 even if the function fails. The result is a pickle in base64, also
+// of None, unless the call asked for the serialization format json.
 type result struct {
 	Success *bool           `json:"success"`
 	Result  *string         `json:"result"`
@@ -61,7 +63,7 @@ func (e *Endpoint) patience() time.Duration {
 	return time.Duration(cmp.Or(e.Config.ExecutionTimeout, 60000)) * time.Millisecond
 }
 
-// Job runs a function or an image as a job. It returns the job ID and the output as JSON.
+// Job runs a function or an image as a job and waits for the result. It returns the job ID and the output as JSON.
 func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawMessage) (id string, output json.RawMessage, err error) {
 	if !r.Endpoint.Client {
 		if input, err = s.payload(ctx, p, r, incoming{Job: true, Input: input}); err != nil {
@@ -89,7 +91,7 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	return done.ID, output, err
 }
 
-// Balanced calls a function of a load-balanced endpoint and returns its result.
+// Balanced calls a function of a load-balanced endpoint and returns the result as JSON.
 func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
 	payload, err := s.payload(ctx, p, r, in)
 	if err != nil {
@@ -105,7 +107,8 @@ func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incomin
 	return s.decode(ctx, r.Endpoint, a.body)
 }
 
-// Forward sends a request to a load-balanced endpoint and returns its response.
+// Forward sends a request to a load-balanced endpoint and returns the response. While no workers are available, Forward repeats the
+// request.
 func (s *Session) Forward(
 	ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte,
 ) (a *answer, err error) {
@@ -135,6 +138,11 @@ type incoming struct {
 }
 
 // payload returns the request that makes a worker run a function. It checks the arguments against the function's parameters.
+//
+// The request has the format of version 1.21.0 of the platform's toolkit. A queue receives the request as the input of a job, and a load-balanced
+// endpoint as the body of POST /execute. The source begins at def or class, without decorators, after the statements that it uses. Each
+// argument is a pickle in base64: args holds positional-only parameters, and kwargs all others. Caller and worker must have the same version
+// of Python. The toolkit limits a pickle to 10 MB, and a function with its modules to 8 MiB, and sends no modules with a class.
 func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
 	f, c := r.Function, &r.Endpoint.Config
 	given, err := json.Marshal(struct {
@@ -237,7 +245,8 @@ func printable(line string) string {
 	}, line)
 }
 
-// attempt makes a call to an existing endpoint. If the endpoint was deleted outside of this session, it is created again, once.
+// attempt calls call with the ID of the endpoint. If the endpoint was deleted outside of this session, attempt creates the endpoint again,
+// once.
 func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call func(ctx context.Context, endpoint string) error) error {
 	for again := false; ; again = true {
 		id, err := s.Endpoint(ctx, e, p.Python)
@@ -252,8 +261,8 @@ func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call fun
 	}
 }
 
-// timed limits a call: before the first ready worker by the limit for cold starts, which it reports, and afterwards by the limit of the
-// endpoint.
+// timed limits the time of a call. Until a worker is ready, the limit for cold starts applies, and timed prints the state of the workers.
+// Afterwards, the limit of the endpoint applies.
 func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(ctx context.Context, endpoint string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -284,13 +293,13 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 	return err
 }
 
-// quiet is how long a call runs before its workers are queried, and pace the interval of further queries.
+// quiet is the time after which a waiting call first queries the state of the workers. pace is the interval of further queries.
 const (
 	quiet = 2 * time.Second
 	pace  = 5 * time.Second
 )
 
-// ready waits until the endpoint has a ready worker, and reports the waiting.
+// ready waits until the endpoint has a ready worker. It prints the state of the workers while it waits.
 func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.set.Cold)
 	defer cancel()
@@ -322,7 +331,8 @@ func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 	}
 }
 
-// run runs a job until it ends. A job that takes too long is cancelled if its ID is known. Otherwise it ends by its own time limit.
+// run starts a job and waits until it ends. If ctx ends first, run cancels the job if the job ID is known; otherwise the platform ends the
+// job at its time limit.
 func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.RawMessage) (*job, error) {
 	patience, base := e.patience(), "/v2/"+url.PathEscape(id)
 	wait := min(max(patience, time.Second)+pace, 5*time.Minute) // the platform may end the job later than its limit
@@ -339,7 +349,7 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 		case <-time.After(pace):
 			err = s.gateway.call(ctx, http.MethodGet, base+"/status/"+url.PathEscape(j.ID), nil, nil, &j)
 			if status(err) == http.StatusNotFound {
-				return &j, fmt.Errorf("%w: job %s no longer exists at the platform", errSlow, j.ID)
+				return &j, fmt.Errorf("%w: job %s was not found at the platform; it has probably expired", errSlow, j.ID)
 			}
 		}
 	}
