@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 )
 
-// flushTimeout is the time after timeouts.drain for writing remaining logs and counts.
+// flushTimeout is the additional time, after the drain timeout (timeouts.drain), for writing the remaining logs and counts.
 const flushTimeout = 500 * time.Millisecond
 
-// Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls still in progress timeouts.drain after the doors have
-// closed are aborted.
+// Run serves requests until ctx ends, and then shuts down. It closes the listeners and waits for the calls in progress, but aborts calls
+// that take longer than the drain timeout (timeouts.drain). Run returns nil after a clean shutdown.
 func (g *Gateway) Run(ctx context.Context) error {
 	cfg := g.current.view.Config()
 	on, err := g.open(cfg)
@@ -56,9 +56,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// opened contains the open listeners.
+// opened holds the open listeners.
 type opened struct {
-	data, admin, envoy net.Listener // envoy is nil without an Envoy door
+	data, admin, envoy net.Listener // envoy is nil if envoy.listen is not configured
 	*listen.Listeners
 }
 
@@ -81,8 +81,8 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 	return on, nil
 }
 
-// listTasks returns the tasks that run as long as the process: the doors, the features' tasks, and the admin listener, which stops last so
-// that probes can observe draining. Requests still running when over ends are aborted.
+// listTasks returns the tasks that run until shutdown: the servers for callers and Envoys, the tasks of the features, and the admin server.
+// The admin server stops last, so that probes can observe the shutdown. When over ends, requests in progress are aborted.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
 		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers),
@@ -106,13 +106,13 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	}})
 }
 
-// Supervise runs a task of the caller that lasts as long as the gateway. A task that panics is restarted; see [tasks.Supervisor].
+// Supervise runs a task until ctx ends, and restarts the task if it panics; see [tasks.Supervisor]. name identifies the task in the log.
 func (g *Gateway) Supervise(ctx context.Context, name string, task func(context.Context) error) error {
 	return g.tasks.Run(ctx, name, task)
 }
 
-// closeConnections makes responses after the end of ctx close their connection, so that by the time the listener closes, clients have
-// connected to another gateway and no request meets a closing connection.
+// closeConnections makes responses close their connections once ctx has ended. Clients then connect to another gateway before the listener
+// closes, so that they send no requests on a closing connection.
 func closeConnections(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
@@ -122,22 +122,22 @@ func closeConnections(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// drainBackground waits for creates that have outlived their requests until draining ends, then abandons them. A client that repeats such a
-// create gets the resource.
+// drainBackground waits for calls that create a resource and continue after their requests have ended. When draining ends, it abandons
+// them. A client that repeats such a request gets the resource.
 func (p *parts) drainBackground(over context.Context) {
 	if !p.background.Wait(over) {
-		p.deps.Logger.WarnContext(over, "drain timeout exceeded, canceling creates whose requests have ended")
+		p.deps.Logger.WarnContext(over, "drain timeout exceeded, canceling calls that still create resources for ended requests")
 	}
 }
 
-// drainLedger waits until the store has accepted all settlements or draining ends.
+// drainLedger waits until the store has accepted all settlements, or until draining ends.
 func (p *parts) drainLedger(over context.Context) {
 	if left := p.money.Outbox.Drain(over); left > 0 {
-		p.deps.Logger.WarnContext(over, "settlements undelivered at shutdown; the reconciler will resolve these holds", "calls", left)
+		p.deps.Logger.WarnContext(over, "shutting down with unsent settlements; the reconciler will settle these calls", "calls", left)
 	}
 }
 
-// follow runs the policy engine in force, which polls bundles, and switches to the next one after a reload.
+// follow runs the policy engine in force, which polls bundles. After a reload, follow runs the new engine instead.
 func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.background.Go(func() { p.storeRevision(ctx) })

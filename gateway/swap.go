@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Swap compiles cfg and puts it in force for all requests that start from now on. On an error the old configuration stays in force.
+// Swap compiles cfg and puts it in force for all requests that start afterwards. If Swap returns an error, the previous configuration stays
+// in force.
 func (g *Gateway) Swap(cfg settings.Config) error {
 	g.current.changing.Lock()
 	defer g.current.changing.Unlock()
@@ -49,7 +50,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	case g.current.swapped <- struct{}{}:
 	default: // a signal is pending; Run will see the newest state
 	}
-	// Requests in progress keep the old client. Only idle connections are closed.
+	// This closes only idle connections. Requests in progress keep the old client.
 	old.close()
 	for _, setting := range restart {
 		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
@@ -57,7 +58,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	return nil
 }
 
-// reconsider reloads a rejected configuration and reports whether a new one came into force.
+// reconsider reloads the configuration file if its current version was rejected. It reports whether a new configuration came into force.
 func (k *kit) reconsider(ctx context.Context) bool {
 	report := k.current.status.Report()
 	if k.deps.Reread == nil || report.Problem() == "" {
@@ -68,11 +69,11 @@ func (k *kit) reconsider(ctx context.Context) bool {
 	return k.current.engine() != before
 }
 
-// Rejected records the error of a configuration that could not be read, so that the admin listener shows it.
+// Rejected records that a new configuration could not be read because of err. The admin listener shows the error.
 func (g *Gateway) Rejected(err error) { g.current.status.SetFailed(g.deps.Now(), err) }
 
-// changeCallers replaces the callers in force by the result of change, for all requests that start from now on, and ends streams whose
-// callers are no longer allowed.
+// changeCallers calls change with the callers in force, and replaces them with the result for all requests that start afterwards. It ends
+// the streams of callers that are no longer permitted.
 func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, error)) {
 	k.current.changing.Lock()
 	next, pipeline := *k.current.Load(), *k.current.pipeline()
@@ -87,14 +88,14 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	}
 	k.current.changing.Unlock()
 	if err != nil {
-		k.deps.Logger.Error("cannot apply changed runtime keys", "error", err)
+		k.deps.Logger.Error("cannot apply changes to the keys created at run time", "error", err)
 		return
 	}
 	k.streams.Recheck()
 }
 
-// Reopen reopens the decision log after its file was renamed.
+// Reopen reopens the decision log. Call it after the file was renamed.
 func (g *Gateway) Reopen() { g.decisions.Reopen() }
 
-// RefreshKeys reads changed runtime keys and token revocations and puts them in force. Run does so every second.
+// RefreshKeys reads changed runtime keys and token revocations from the store and puts them in force. [Gateway.Run] does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error { return g.keys.Refresh(ctx) }

@@ -89,7 +89,7 @@ func TestTasksThatKeepPanicking(t *testing.T) {
 	left.Store(1 << 30)
 	g, _ := panicking(t, panics{[]string{"evalsha", "hgetall", "time"}, left}) // of the limiter, too
 	err := g.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "5 task panics within 1m0s") || !strings.Contains(err.Error(), "boom") {
+	if err == nil || !strings.Contains(err.Error(), "tasks panicked 5 times within 1m0s") || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, want the end after five panics", err)
 	}
 }

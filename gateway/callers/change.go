@@ -59,8 +59,8 @@ func taken(org, id string) error {
 	return problem.KeyConflict.Newf("organisation %s already has a key %q", org, id)
 }
 
-// createKey creates a key on behalf of by. Its secret is random unless a digest is given. The id of a revoked or expired
-// key can be reused.
+// createKey creates a key. by is the author of the key in its record. The secret of the key is random unless a digest is given. The id of a
+// revoked or expired key can be reused.
 func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*keyResponse, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
@@ -158,7 +158,7 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap 
 	secret := identity.NewKey()
 	m.Digests, m.Digest = m.Rotated(identity.DigestOf(secret), now, overlap), identity.Digest{}
 	if len(m.Digests) > maxSecrets {
-		return nil, problem.KeyConflict.Newf("key %q has reached the limit of %d valid secrets; rotate it with an overlap of 0s, or later",
+		return nil, problem.KeyConflict.Newf("key %q has reached the limit of %d valid secrets; wait until one expires, or use an overlap of 0s",
 			m.ID, maxSecrets)
 	}
 	m.Revision++

@@ -71,7 +71,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		errs.If(r != identity.RoleViewer && (r != identity.RoleOperator || !works), "roles", "a lead cannot assign the role %s", r)
 	}
 	errs.If(k.Exempt, "exempt", "a lead cannot set this field")
-	errs.If(k.Budget.Approvable && !l.key.Budget.Approvable, "budget.approvable", "the lead's own budget is not approvable")
+	errs.If(k.Budget.Approvable && !l.key.Budget.Approvable, "budget.approvable", "a lead can set this field only if the budget of the lead's own key is approvable")
 	for _, w := range []struct {
 		name      string
 		of        *int64
@@ -130,8 +130,8 @@ func rolesOf(roles []identity.Role) []identity.Role {
 	return roles
 }
 
-// atMost replaces an unset limit by the lead's own limit. It returns an error if the limit exceeds the limit of the
-// lead or of the team. 0 means no limit.
+// atMost replaces an unset limit with the lead's own limit. It returns an error if the limit exceeds the limit of the lead or of the team.
+// 0 means no limit.
 func atMost[T ~int64](name string, of *T, own, team T) error {
 	*of = cmp.Or(*of, own)
 	for _, most := range []T{own, team} {

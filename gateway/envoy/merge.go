@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Merge holds JSON merge patches (RFC 7396) for the resources of a group, by resource name. Use them for Envoy features that have no
-// setting. Field names follow Envoy's protocol buffers, in snake_case.
+// Merge maps names of listeners and clusters to JSON merge patches (RFC 7396). The patches are intended for Envoy features without a
+// setting. Fields have the names of Envoy's protocol buffers, in snake_case.
 type Merge struct{ Listeners, Clusters map[string]any }
 
-// PatchError is an invalid merge patch.
+// PatchError reports an invalid merge patch.
 type PatchError struct {
 	Kind, Name string // "listeners" or "clusters", and the name of the resource
 	Err        error
@@ -28,14 +28,14 @@ func (e *PatchError) Error() string { return fmt.Sprintf("%s %s: %v", e.Kind, e.
 // Unwrap returns the cause.
 func (e *PatchError) Unwrap() error { return e.Err }
 
-// merged returns the resources after applying their patches. A patch for a missing resource is an error, as are unknown fields and invalid
-// values.
+// merged returns the resources with the patches applied. It returns an error if a patch is for a missing resource, or contains an unknown
+// field or an invalid value.
 func merged(kind string, list []types.Resource, patches map[string]any) ([]types.Resource, error) {
 	list = slices.Clone(list)
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(patches)) {
 		i := slices.IndexFunc(list, func(r types.Resource) bool { return cache.GetResourceName(r) == name })
-		err := errors.New("no such resource")
+		err := errors.New("the group has no resource with this name")
 		if i >= 0 {
 			list[i], err = patched(list[i], patches[name])
 		}
@@ -46,7 +46,7 @@ func merged(kind string, list []types.Resource, patches map[string]any) ([]types
 	return list, errors.Join(errs...)
 }
 
-// patched returns a resource after applying a patch.
+// patched returns a copy of a resource with a patch applied.
 func patched(r types.Resource, patch any) (types.Resource, error) {
 	before, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r)
 	if err != nil {
@@ -68,7 +68,7 @@ func patched(r types.Resource, patch any) (types.Resource, error) {
 		return r, err
 	}
 	if got, want := cache.GetResourceName(next), cache.GetResourceName(r); got != want {
-		return r, fmt.Errorf("the name must not be changed to %q", got)
+		return r, fmt.Errorf("the patch must not change the name of the resource to %q", got)
 	}
 	return next, validate(next)
 }

@@ -46,10 +46,10 @@ func TestMergeRefuses(t *testing.T) {
 		merge envoy.Merge
 		want  string
 	}{
-		"no resource": {envoy.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: no such resource"},
+		"no resource": {envoy.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: the group has no resource with this name"},
 		"no field":    {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{"bogus": 1}}}, `unknown field "bogus"`},
 		"a type":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"tcp_backlog_size": "many"}}}, "listeners callers: "},
-		"a name":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"name": "other"}}}, `the name must not be changed to "other"`},
+		"a name":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"name": "other"}}}, `the patch must not change the name of the resource to "other"`},
 		"a value":     {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{"connect_timeout": "-1s"}}}, "ConnectTimeout"},
 		"no object":   {envoy.Merge{Clusters: map[string]any{"tollgate": "x"}}, "clusters tollgate: "},
 		"an extension": {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{

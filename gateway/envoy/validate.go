@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Validate returns the faults of the Envoy configuration.
+// Validate returns all faults of the section envoy.xds, joined.
 func Validate(c *settings.Config) error {
 	var errs fault.Found
 	seen := make(map[string]bool)
@@ -30,7 +30,7 @@ func Validate(c *settings.Config) error {
 		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "requires tls")
 		if needs := groups[i].DirectRequests(); needs != "" && len(c.Balancers.Addresses) == 0 {
 			errs = append(errs, fault.Errorf(at+".topology",
-				"%s requires the addresses of these Envoys in balancers.addresses; otherwise all callers appear to have the same address", needs))
+				"%s requires the addresses of these Envoys in balancers.addresses: otherwise, all callers appear to have an Envoy's address", needs))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
 			errs = append(errs, fault.At(at, placed(err)))
@@ -57,14 +57,14 @@ func Validate(c *settings.Config) error {
 		errs.If(pair != nil && newPeer(c, pair).Name == "", "groups", "require a DNS name in the certificate of %s", path)
 	}
 	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups",
-		"require envoy.tls.ca, the certificate authority that Envoys use to verify the data listener")
+		"require envoy.tls because tls is configured: Envoys verify the data listener with envoy.tls.ca")
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 
 // zoneName matches a zone name or the empty string.
 var zoneName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// placed changes the paths of merge patch faults to the paths of the patches.
+// placed converts each [PatchError] in err to a fault with the path of the patch.
 func placed(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var found []error

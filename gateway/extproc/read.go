@@ -18,29 +18,28 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Attributes that the filter must send, and their namespace.
+// Attributes that the filter must send, and the namespace of these attributes.
 const (
 	filterName      = "envoy.filters.http.ext_proc"
 	sourceAddress   = "source.address"
 	requestProtocol = "request.protocol"
 	responseDetails = "response.code_details"
 
-	// viaUpstream is the value of response.code_details for responses of the platform. All other values mean that Envoy generated the
-	// response.
+	// viaUpstream is the value of response.code_details for responses of the platform. With any other value, Envoy generated the response.
 	viaUpstream = "via_upstream"
 )
 
-// checkFilter returns an error if the filter is not configured as the processor requires. Envoy silently ignores mode overrides it does not
-// allow and forwards the request, so request bodies must be buffered from the start. Response bodies must not be buffered by default,
-// because Envoy fails on a body larger than its buffer before it learns whether the body is needed. The filter must also send the caller's
-// address, which the limit on wrong keys needs.
+// checkFilter returns an error if the configuration of the filter is unsuitable. The filter must buffer request bodies by default: if Envoy
+// does not permit a mode override, it ignores the override and forwards the request. The filter must not buffer response bodies by default,
+// because Envoy would fail on each body larger than its buffer, even if the body is not needed. The filter must send the address of the
+// caller, because the limit on wrong keys depends on it.
 func checkFilter(req *extprocv3.ProcessingRequest) error {
 	if req.ObservabilityMode {
-		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests would pass regardless of the verdict")
+		return status.Error(codes.FailedPrecondition, "observability_mode must be off: Envoy would forward requests that the gateway refuses")
 	}
 	c := req.GetProtocolConfig()
 	if c.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || c.GetResponseBodyMode() != modev3.ProcessingMode_NONE {
-		return status.Errorf(codes.FailedPrecondition, "the filter sends request bodies %s and response bodies %s, want BUFFERED and NONE",
+		return status.Errorf(codes.FailedPrecondition, "request_body_mode is %s and response_body_mode is %s, want BUFFERED and NONE",
 			c.GetRequestBodyMode(), c.GetResponseBodyMode())
 	}
 	if attributes(req)[sourceAddress] == nil {
@@ -49,8 +48,8 @@ func checkFilter(req *extprocv3.ProcessingRequest) error {
 	return nil
 }
 
-// withAnswer returns the mode that requests the body of an error response, or its beginning if it is large. BUFFERED would stall on a body
-// larger than Envoy's buffer. All fields are set, because Envoy compares all of them with its list of allowed modes.
+// withAnswer returns the mode that requests the body of an error response, or the beginning of a large body. The mode BUFFERED would stall
+// on a body larger than Envoy's buffer. All fields are set, because Envoy compares all of them with its list of permitted modes.
 func withAnswer() *modev3.ProcessingMode {
 	return &modev3.ProcessingMode{
 		RequestHeaderMode:   modev3.ProcessingMode_SEND,
@@ -65,8 +64,8 @@ func withAnswer() *modev3.ProcessingMode {
 // inbound converts a request headers message.
 func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
 	header, pseudo := readHeaders(h.Headers)
-	if pseudo[":method"] == "" { // CONNECT has no path; the chain handles that
-		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without a method")
+	if pseudo[":method"] == "" { // CONNECT requests have no path; the chain refuses them
+		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers do not contain a method")
 	}
 	path, query, _ := strings.Cut(pseudo[":path"], "?")
 	in := filter.Inbound{
@@ -91,8 +90,8 @@ func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter
 	return in, nil
 }
 
-// traced returns the context of a gRPC call with the span of Envoy, if there is one. Envoy is trusted with its span as it is with the
-// platform keys.
+// traced returns the context of a gRPC call with Envoy's span, if there is one. Envoy's trace context is trusted without further checks,
+// because Envoy also receives the platform keys.
 func traced(ctx context.Context) context.Context {
 	header := make(http.Header, 2)
 	for _, name := range []string{"traceparent", "tracestate"} {

@@ -15,42 +15,42 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Server implements the ext_proc service for Envoy.
+// Server implements the ext_proc service (external processing) for Envoy.
 type Server struct {
 	extprocv3.UnimplementedExternalProcessorServer
 
-	// Pipeline returns the configuration in force. It is called once per request and must not return nil.
+	// Pipeline returns the pipeline of the configuration in force. It is called once per request, and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
 }
 
-// maxMessage is the maximum size of a message in bytes. It is larger than Envoy's buffers: the listener's buffer for requests, and the
-// cluster's buffer (1 MiB by default) for responses. A larger message ends the stream; the chain refuses bodies that are too large.
+// maxMessage is the maximum size of a message in bytes. A larger message ends the stream. Therefore maxMessage exceeds Envoy's buffers (the
+// listener's buffer for requests, and the cluster's buffer, 1 MiB by default, for responses), so that the chain can refuse large bodies.
 const maxMessage = 4 << 20
 
 // minPing is the minimum interval of keepalive pings from Envoy (connection_keepalive of the cluster). The default of gRPC, five minutes,
 // is too long for detecting an unreachable gateway.
 const minPing = 5 * time.Second
 
-// A connection that was idle for pingAfter is sent a keepalive ping, and closed if no reply arrives within pingTimeout. The defaults of
-// gRPC are two hours and 20 seconds.
+// The server sends a keepalive ping on a connection that was idle for pingAfter. If no reply arrives within pingTimeout, it closes the
+// connection. The defaults of gRPC are two hours and 20 seconds.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
 
-// streamWorkers is the number of goroutines that serve streams one after the other and keep their grown stacks. Further streams get
-// goroutines of their own.
+// streamWorkers is the number of goroutines that serve one stream after another, so that their grown stacks are reused. If all of them are
+// busy, a stream gets a new goroutine.
 const streamWorkers = 128
 
-// Flow control windows. The window of a stream holds the largest body that Envoy sends. Without these settings, gRPC estimates the windows
-// with a ping for almost every message.
+// Flow control windows. The window of a stream is large enough for the largest body that Envoy sends. Without these settings, gRPC would
+// send a ping for almost every message to estimate the windows.
 const (
 	streamWindow     = 1 << 18
 	connectionWindow = 1 << 24
 )
 
-// NewGRPC returns a gRPC server with this service registered. The caller may register further services.
+// NewGRPC returns a gRPC server on which s is registered. The caller may register further services.
 func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(opts,
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -64,9 +64,9 @@ func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// Process implements the ext_proc service. It serves one HTTP request, and returns nil only after the last reply was sent, because Envoy
-// would otherwise treat the end of the stream as approval. If delivery of the last reply must be confirmed, the stream stays open until
-// Envoy ends it, for at most endTime.
+// Process implements the ext_proc service. It serves one HTTP request. It returns nil only after it has sent the last reply, because Envoy
+// treats a clean end of the stream as approval. If the delivery of the last reply must be confirmed, Process waits until Envoy ends the
+// stream, for at most endTime.
 func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	se := &session{server: s, pipeline: s.Pipeline()}
 	defer se.finish()
@@ -74,7 +74,7 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 	for se.phase != finished {
 		req, err := next()
 		if errors.Is(err, io.EOF) {
-			return status.Error(codes.Unavailable, "the stream ended before the verdict")
+			return status.Error(codes.Unavailable, "the stream ended before the gateway made a decision")
 		}
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 // A found resource is noted on the call that made it; see also package once.
 func TestFoundResources(t *testing.T) {
 	made := &Exchange{Adopted: "p1", Sent: SentUnanswered, Event: &telemetry.Event{}}
-	if got, want := Explainers(nil).Notes(made, StageDispatch), []string{"p1 was created anyway and found afterwards"}; !cmp.Equal(got, want) {
+	if got, want := Explainers(nil).Notes(made, StageDispatch), []string{"p1 was found after the response to the call was lost"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

@@ -13,14 +13,14 @@ const (
 	maxHeaderValue = 8192
 )
 
-// CheckHeaders refuses requests that different parsers may interpret differently: unsupported versions, header names and bytes that proxies
-// rewrite, and WebSockets except to load-balanced endpoints. It checks only the form.
+// CheckHeaders refuses requests that different parsers may interpret differently: requests with an unsupported HTTP version, or with header
+// names or bytes that proxies rewrite. It also refuses WebSockets to anything other than a load-balanced endpoint.
 type CheckHeaders struct{}
 
 // Name implements Filter.
 func (CheckHeaders) Name() string { return "check headers" }
 
-// Request returns 505, 400 or 431.
+// Request returns 505 for an unsupported HTTP version, 431 if the headers are too many or too long, and 400 if they are malformed.
 func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 	in := &ex.In
 	if in.Major != 1 && (in.Major != 2 || in.Minor != 0) {
@@ -33,10 +33,10 @@ func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 		}
 		for _, v := range values {
 			if n++; n > maxHeaders {
-				return problem.HeadersTooLarge.Newf("more than %d headers", maxHeaders)
+				return problem.HeadersTooLarge.Newf("the request has more than %d headers", maxHeaders)
 			}
 			if len(v) > maxHeaderValue {
-				return problem.HeadersTooLarge.Newf("a header is longer than %d bytes", maxHeaderValue)
+				return problem.HeadersTooLarge.Newf("a header value is longer than %d bytes", maxHeaderValue)
 			}
 			if !printable(v) {
 				return problem.BadRequest.New("a header value contains bytes outside printable ASCII")

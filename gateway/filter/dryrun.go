@@ -11,16 +11,17 @@ import (
 // HeaderIdempotencyKey is the request header with the idempotency key (draft-ietf-httpapi-idempotency-key-header-07).
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// HeaderReplayed marks the response to a repeated request.
+// HeaderReplayed is the response header that marks a response to a repeated request. Its value is true.
 const HeaderReplayed = "Idempotent-Replayed"
 
-// HeaderDryRun requests a prediction of the outcome instead of the call.
+// HeaderDryRun is the request header that asks the gateway to predict the outcome of the call instead of sending the call.
 const HeaderDryRun = "Tollgate-Dry-Run"
 
 // Prediction is the predicted outcome of a dry run, as recorded in the event of the request.
 type Prediction = telemetry.Prediction
 
-// AnswerDryRun responds to requests with HeaderDryRun. It runs when the body has been read and the request has been counted.
+// AnswerDryRun responds to requests with HeaderDryRun. It runs after the body has been read and the request has been counted against
+// quotas.
 type AnswerDryRun struct {
 	// Run predicts the outcome. It must remove HeaderDryRun from the request that it runs; see [Inbound.ForDryRun].
 	Run Responder
@@ -29,7 +30,8 @@ type AnswerDryRun struct {
 // Name implements Filter.
 func (AnswerDryRun) Name() string { return StageDryRun }
 
-// Request responds to a dry run. It returns 400 if the header is malformed, so that a typing error never causes the real call.
+// Request responds to a dry run. It returns 400 if the header is malformed, so that a typo never causes a real call. It also returns 400
+// for anonymous requests and for requests to the run interface.
 func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	values := ex.In.Header.Values(HeaderDryRun)
 	switch {
@@ -40,7 +42,7 @@ func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	case ex.Dialect.IsRun():
 		return problem.BadRequest.New("the run interface does not support dry runs")
 	case ex.Caller == nil:
-		return problem.BadRequest.New("a dry run requires a key")
+		return problem.BadRequest.New("a dry run requires a gateway key")
 	}
 	ex.Response, err = f.Run(ctx, ex)
 	return err
@@ -55,7 +57,7 @@ func (in Inbound) ForDryRun() Inbound {
 	return in
 }
 
-// Ceilings returns the budget limits that applied to the call and that concern its caller.
+// Ceilings returns those budget limits checked for the call that belong to the caller's organisation, team or key.
 func (ex *Exchange) Ceilings() []*ledger.Ceiling {
 	if ex.Cost.Reservation == nil {
 		return nil

@@ -48,7 +48,7 @@ func problemOf(err error) *problem.Problem {
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return problem.UpstreamTimeout.New("the platform did not respond in time").Because(err)
 	case errors.Is(err, upstream.ErrUnreachable), errors.Is(err, context.Canceled):
-		return problem.UpstreamFailed.New("no complete response from the platform").Because(err)
+		return problem.UpstreamFailed.New("the platform did not send a complete response").Because(err)
 	}
 	return problem.Internal.New(http.StatusText(http.StatusInternalServerError)).Because(err)
 }

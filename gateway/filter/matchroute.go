@@ -13,8 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// MatchRoute finds the operation of a request. It only records that no route matches; RequireRoute refuses the request after authentication
-// and rate limiting, so that strangers cannot discover routes and probing uses up quota.
+// MatchRoute finds the route and the operation of a request. If no route matches, MatchRoute only records the error, and RequireRoute
+// refuses the request after authentication and rate limiting. Clients without a key therefore cannot discover routes, and probing uses up
+// quota.
 type MatchRoute struct {
 	Table *route.Table
 	// API describes v2. Run describes the run interface, nil if it is not served.
@@ -30,7 +31,7 @@ const unmatched = "unmatched"
 // Name implements Filter.
 func (MatchRoute) Name() string { return "match route" }
 
-// Request sets Route, Params and Query, and Operation unless the request is in a legacy dialect.
+// Request sets ex.Route, ex.Params and ex.Query. If the request is not in a legacy dialect, it also sets ex.Operation.
 func (m MatchRoute) Request(_ context.Context, ex *Exchange) error {
 	ex.Progress.routeErr = m.find(ex)
 	if errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
@@ -59,15 +60,15 @@ func (m MatchRoute) find(ex *Exchange) error {
 	case d == route.V2:
 		ex.Operation = m.API.Operation(found.Route.ID)
 	case d.IsRun() && ex.In.Door == DoorExtProc:
-		return problem.Misdirected.New("the run interface is not served through this proxy")
+		return problem.Misdirected.New("the API for runs and jobs is not served through this proxy")
 	case d.IsRun():
 		ex.Operation = m.Run.Operation(found.Route.ID)
 	}
 	return nil
 }
 
-// head returns the GET route for a HEAD request. The call is sent as GET and its response without the body (RFC 9110, section 9.3.2). Logs
-// and streams do not support HEAD, nor does the Envoy door, where Envoy sends the original method.
+// head returns the GET route for a HEAD request. The gateway sends the call as GET and omits the body from the response (RFC 9110, section
+// 9.3.2). Logs and streams do not support HEAD. Requests through Envoy do not support it either, because Envoy sends the original method.
 func (m MatchRoute) head(ex *Exchange, refusal error) (route.Match, error) {
 	found, err := m.Table.Match(http.MethodGet, ex.In.Path)
 	if err != nil || ex.In.Door != DoorHTTP {
@@ -90,7 +91,7 @@ func (MatchRoute) Notes(ex *Exchange, _ string) []string {
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
-// RequireRoute refuses requests without a route, except reads that are forwarded to the platform.
+// RequireRoute refuses requests without a route. Reads of unknown paths pass if the organisation forwards them; see [Unknown].
 type RequireRoute struct {
 	// API describes v2. Run describes the run interface and is set even if it is not served.
 	API, Run *schema.API
@@ -99,7 +100,8 @@ type RequireRoute struct {
 // Name implements Filter.
 func (RequireRoute) Name() string { return "require route" }
 
-// Request returns 404, 405 or 400.
+// Request returns 404 for an unknown path, 405 for a method that the path does not support, 400 for a malformed path or query, and 421 for
+// a call of the run interface through Envoy.
 func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	switch {
 	case ex.Progress.routeErr != nil:
@@ -111,6 +113,6 @@ func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ModelCall is the ID of the operation for all paths of model servers that an organisation has configured; see [Tenant.ModelPaths]. The
-// gateway reads only the token counts in their bodies.
+// ModelCall is the ID of the operation that covers all paths of model servers configured by an organisation; see [Tenant.ModelPaths]. The
+// gateway reads only the token counts in the bodies of these calls.
 const ModelCall = "modelCall"

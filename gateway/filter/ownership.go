@@ -18,9 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// CheckOwnership prevents callers from reading or changing resources of others if the organisation isolates them. A hidden resource does
-// not exist for the caller: the call proceeds with an unused ID in its place, so that the response is identical to one for a missing
-// resource. It runs before EvaluatePolicies, which reads the resources that a call refers to.
+// CheckOwnership prevents callers from reading or changing resources of other callers, if the organisation isolates its callers. Hidden
+// resources look like missing resources: the gateway replaces the ID of a hidden resource by an unused ID, so that the platform responds in
+// the same way as for a missing resource. CheckOwnership runs before EvaluatePolicies, which reads the resources that a call refers to.
 type CheckOwnership struct {
 	Reader *Reader
 }
@@ -35,7 +35,8 @@ type reference struct {
 }
 
 // Request replaces hidden IDs with unused ones. If the ledger is unavailable or incomplete, it returns 503 for calls that depend on
-// ownership. Exceptions are stops, and deletes of resources that this gateway remembers as owned by the caller.
+// ownership. Even then, the caller may stop resources, and may delete a resource if this gateway remembers that the caller has access to
+// it.
 func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -83,8 +84,8 @@ func (ex *Exchange) ownsRemembered(named []reference, owners *[]ledger.Owner) bo
 	return true
 }
 
-// enforce hides an ID that the caller may not access. Whether it asks the platform depends only on the location of the ID, not on the
-// resource: for an ID that will be hidden, it asks about an unused one.
+// enforce hides an ID that the caller may not access. If the ledger does not grant access, enforce looks for the owner at the platform. For
+// an ID that will be hidden, it looks up an unused ID, so that hidden and missing resources cause the same requests to the platform.
 func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference, owner ledger.Owner) error {
 	iso := &ex.Tenant.Isolation
 	known, reach := owner != (ledger.Owner{}), iso.scope(n.Changes)
@@ -223,7 +224,7 @@ func (f *CheckOwnership) object(ctx context.Context, ex *Exchange, n reference) 
 	return object, err
 }
 
-// hide replaces an ID by an unused one.
+// hide replaces an ID with an unused one.
 func (ex *Exchange) hide(n reference) {
 	if ex.Access.hidden == nil {
 		ex.Access.hidden = make(map[string]string)
@@ -280,7 +281,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	answer, _ := doc.(map[string]any)
 	list, ok := answer[row.ListMember].([]any)
 	if err != nil || !ok {
-		return problem.UpstreamFailed.New("the platform's list cannot be read").Because(err)
+		return problem.UpstreamFailed.New("the platform returned a list that cannot be parsed").Because(err)
 	}
 	records := make([]map[string]any, len(list))
 	for i := range list {

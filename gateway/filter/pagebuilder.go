@@ -18,7 +18,7 @@ const maxPages = 20
 type visibility func(ctx context.Context, records []map[string]any) ([]bool, error)
 
 // pageBuilder builds one page for a caller from pages of the platform. Resources may be created and deleted between pages. An item that
-// exists throughout appears on exactly one of the caller's pages, provided that it does so on the platform's pages.
+// exists throughout appears on exactly one of the caller's pages if it appears on exactly one of the platform's pages.
 type pageBuilder struct {
 	// list is the name of the member that contains the list.
 	list string
@@ -142,7 +142,7 @@ func (w *pageBuilder) end(pg *upstream.Page) (next *position, more bool, err err
 	switch {
 	case pg.Next == "" && w.seeking && w.passed && !w.at.Last:
 		if next, more = w.at.restart(); !more {
-			return nil, false, notACursor("has no position because all nearby items were deleted")
+			return nil, false, notACursor("cannot be continued because all nearby items were deleted")
 		}
 		w.at = *next
 		w.startSeek()

@@ -15,11 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Paginate serves the platform's paginated lists in pages of its own: cursors are valid for one caller, operation and set of parameters,
-// and hidden resources do not leave gaps. It runs after EvaluatePolicies, which validates the parameters. Lists that are read by a
-// translator or another stage are not paginated.
+// Paginate divides the platform's paginated lists into pages itself. Hidden resources therefore leave no gaps in a page, and a cursor is
+// valid for only one caller, operation and set of parameters. It runs after EvaluatePolicies, which validates the parameters. Lists that
+// are read by a translator or another stage are not paginated.
 type Paginate struct {
-	// Upstream holds the platform keys, which the keys that encrypt cursors are derived from.
+	// Upstream provides the platform keys, from which the encryption keys for cursors are derived.
 	Upstream *upstream.Client
 }
 
@@ -59,7 +59,7 @@ func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 // notACursor returns the refusal of a cursor.
 func notACursor(why string) error {
 	return violations(problem.Invalid.New("Request validation failed."), []schema.Violation{
-		{Location: "query.cursor", Message: why + ": request the first page without cursor"},
+		{Location: "query.cursor", Message: why + ": request the first page without a cursor"},
 	})
 }
 
@@ -110,7 +110,7 @@ func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *
 
 // notRead returns the refusal for a list that cannot be read.
 func notRead(err error) error {
-	return problem.UpstreamFailed.New("the platform's list cannot be read completely").Because(err)
+	return problem.UpstreamFailed.New("the gateway could not read the complete list from the platform").Because(err)
 }
 
 // answerList sets the body of the response to a list.
@@ -132,7 +132,7 @@ func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, curso
 		return fmt.Errorf("%w: response body: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode < http.StatusMultipleChoices && res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: a list page returned status %d", upstream.ErrUnreachable, res.StatusCode)
+		return fmt.Errorf("%w: reading a page of the list returned status %d", upstream.ErrUnreachable, res.StatusCode)
 	}
 	return nil
 }

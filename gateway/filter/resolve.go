@@ -24,7 +24,7 @@ func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	return reads
 }
 
-// UpdateOperations returns the update operations by kind of resource.
+// UpdateOperations maps each kind of resource to the operation that updates it.
 func UpdateOperations(api *schema.API) map[operation.Kind]*schema.Operation {
 	updates := make(map[operation.Kind]*schema.Operation)
 	for _, row := range operation.All() {
@@ -68,7 +68,7 @@ func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 	ex.Evaluation.Input = in
 	if !ok {
 		return problem.PolicyUnavailable.New("policies cannot be evaluated for this operation").
-			Because(fmt.Errorf("operation %q is not classified", op.ID))
+			Because(fmt.Errorf("operation %q is missing from the operation table", op.ID))
 	}
 	verb := row.EffectiveVerb(in.Request.Body)
 	if before != nil {
@@ -124,7 +124,7 @@ func resolveNotes(in *policies.Input) []string {
 	return notes
 }
 
-// readCurrent reads the resource of a call whose caller sends no content (logs, stop, delete), if a policy needs the resource.
+// readCurrent reads the resource of a call that has no resulting state (logs, stop, delete), if a policy reads the resource.
 func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
 	if get == nil || verb == operation.VerbRead {
@@ -145,8 +145,8 @@ func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb o
 	return nil
 }
 
-// price sets the maximum cost of the resulting resource. Without a price list the cost is unknown, which matters only for policies that
-// read it.
+// price sets the maximum cost of the resulting resource. Without a price list the cost is unknown. This affects only policies that read the
+// cost.
 func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	in := ex.Evaluation.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
@@ -171,7 +171,7 @@ func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operati
 	return nil
 }
 
-// refuseUnpriced returns the refusal of a create with an unknown price, whether or not a budget or policy depends on it.
+// refuseUnpriced returns the refusal of a call with an unknown price. It applies even if no budget or policy depends on the price.
 func refuseUnpriced(reason string, err error) error {
 	if err != nil {
 		return problem.PriceUnavailable.New("the platform's price list is unavailable; try again later").With("Retry-After", "5").Because(err)

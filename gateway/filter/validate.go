@@ -10,9 +10,9 @@ import (
 )
 
 // validate checks a v2 call against the operation's description: IDs, query, body schema, and rules that a schema cannot express. It
-// returns 422 for schema violations and 400 for the others, with one located message per violation; jobs without input, and unknown members
-// where the platform does so, also get 400. It drops documented defaults that the operation would refuse. It replaces Query by the accepted
-// and forwarded parameters, and Doc by its canonical form.
+// returns 422 for schema violations and 400 for other violations, with one located message per violation. It also returns 400 for jobs
+// without input, and for unknown members if the platform returns 400 for them. It drops documented defaults that the operation would
+// refuse. It sets ex.Query to the accepted and forwarded parameters, and ex.Body.Doc to its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
 	ex.Body.Doc = op.WithoutRefusedDefault(ex.Body.Doc)
@@ -42,7 +42,7 @@ func validate(ex *Exchange) error {
 	invalid, broken := ex.check(ex.Body.Doc)
 	switch {
 	case len(invalid) > 0 && ex.lacksInput():
-		return violations(problem.RuleBroken.New("the body of the body of a job requires the member input"), invalid)
+		return violations(problem.RuleBroken.New("the body of a job must contain the field 'input'"), invalid)
 	case len(invalid) > 0 && !slices.ContainsFunc(invalid, isInvalid):
 		return violations(problem.RuleBroken.New("the body has members that this operation does not accept"), invalid)
 	case len(invalid) > 0:
@@ -71,8 +71,8 @@ func (ex *Exchange) lacksInput() bool {
 const scaleAt = json.Number("4")
 
 // setEndpointDefaults adds members to the body of a new endpoint that callers may omit although the API description requires them: the
-// type, unless a template supplies it, and the scaling. A body without GPU and CPU is left unchanged, so that it is refused for that as by
-// the platform.
+// type, unless a template supplies it, and the scaling. A body without GPU and CPU is left unchanged, so that it is refused with the same
+// error as by the platform.
 func setEndpointDefaults(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createEndpoint" || !isObject {

@@ -17,12 +17,12 @@ import (
 // Authority is a certificate authority that signs callers' certificates, with the mapping from certificate names to
 // callers.
 type Authority struct {
-	ID  string            `yaml:"id,required" doc:"short name of the authority. Its callers appear as id:HASH in logs, quotas and the ledger, where HASH is a hash of the subject"`
-	CA  strictyaml.Secret `yaml:"ca,required" doc:"root or intermediate certificates that sign the certificates of callers, in PEM"`
-	CRL strictyaml.Secret `yaml:"crl" doc:"certificate revocation lists in PEM, one for each signing authority. Certificates are rejected if the list of their authority is missing or has expired"`
+	ID  string            `yaml:"id,required" doc:"short name of the authority. Logs, quotas and the ledger show its callers as id:HASH, a hash of the subject"`
+	CA  strictyaml.Secret `yaml:"ca,required" doc:"root or intermediate certificates in PEM"`
+	CRL strictyaml.Secret `yaml:"crl" doc:"revocation lists in PEM, one for each signing authority. Certificates are rejected if the list of their authority is missing or expired"`
 
-	MaxLife time.Duration `yaml:"max_life" doc:"maximum validity period of a certificate, notBefore to notAfter; required if crl is not set"`
-	Subject NameKind      `yaml:"subject" doc:"type of the subject alternative name that identifies the caller. A certificate must have exactly one name of this type. Empty means uri"`
+	MaxLife time.Duration `yaml:"max_life" doc:"maximum time from notBefore to notAfter of a certificate; required if crl is not set"`
+	Subject NameKind      `yaml:"subject" doc:"type of the subject alternative name that identifies the caller; default uri. A certificate must have exactly one name of this type"`
 
 	Mapping `yaml:",inline"`
 
@@ -47,7 +47,7 @@ func (NameKind) Values() []string {
 	return []string{string(nameURI), string(nameDNS), string(nameEmail)}
 }
 
-// Validate checks a and joins all errors, each with its path below the section.
+// Validate checks a and returns all errors, joined. The path in each error is relative to the section of a in the configuration.
 func (a *Authority) Validate() error {
 	errs := fault.Found{validateID(a.ID), a.Mapping.Validate()}
 	errs.If(a.CA.IsZero(), "ca", "is required")
@@ -75,8 +75,8 @@ type revocations struct {
 	serials map[string]bool // by the bytes of the serial number
 }
 
-// Parse parses CA and CRL if their secrets are resolved. Expired certificates and lists are not an error, so that the
-// configuration can still be changed.
+// Parse parses the certificates in CA and the revocation list in CRL, if their secret references have been resolved. It accepts expired
+// certificates and lists, because otherwise they would prevent every change of the configuration.
 func (a *Authority) Parse() error {
 	if !a.CA.Resolved() || !a.CRL.IsZero() && !a.CRL.Resolved() {
 		return nil

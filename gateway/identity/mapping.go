@@ -14,21 +14,21 @@ import (
 
 // Mapping maps the claims of a token, or the names in a certificate, to a caller.
 type Mapping struct {
-	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that callers can belong to. If there are several, the claim named in claims.org selects one"`
-	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. For a token, use names or JSON pointers such as /realm_access/roles. For a certificate, use uri, dns, email, trust_domain, or /ns for the segment after ns in its URI path"`
-	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli. If a claim has several values, one of them must be the required value"`
-	Team    string            `yaml:"team" doc:"team assigned to callers whose claims do not name a team. If claims.team is set and this setting is not, such callers are refused"`
-	Teams   map[string]string `yaml:"teams" doc:"map of values of claims.team to team ids. Other values are ignored. If the map is not set, the value of the claim is the team id"`
-	Role    Role              `yaml:"role" doc:"role assigned to callers that do not get a role from grants. If this role is not set, such callers are refused"`
-	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores all other values"`
-	Labels  map[string]string `yaml:"labels" doc:"labels that are set from claims on the resources of callers, as a map of label names to claims. Callers cannot set these labels"`
+	Orgs    []string          `yaml:"orgs,required" doc:"IDs of the organisations that callers can belong to; claims.org selects one of several"`
+	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. In a token: names or JSON pointers such as /realm_access/roles. In a certificate: uri, dns, email, trust_domain, or /ns for the segment after ns in the URI path"`
+	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli. One value of each claim must match"`
+	Team    string            `yaml:"team" doc:"team of callers without a team in their claims. If empty, and claims.team is set, such callers are refused"`
+	Teams   map[string]string `yaml:"teams" doc:"team IDs by value of claims.team; other values are ignored. If absent, the claim contains the team ID"`
+	Role    Role              `yaml:"role" doc:"role of callers without a role from grants; empty refuses such callers"`
+	Grants  map[string]Role   `yaml:"grants" doc:"roles by value of claims.roles; other values are ignored"`
+	Labels  map[string]string `yaml:"labels" doc:"claims by label name, for labels that only the gateway sets on callers' resources"`
 }
 
 // ClaimNames holds the names of claims.
 type ClaimNames struct {
-	Org   string `yaml:"org" doc:"claim that contains the id of an organisation listed in orgs"`
-	Team  string `yaml:"team" doc:"claim that contains exactly one team of the organisation"`
-	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles"`
+	Org   string `yaml:"org" doc:"claim with the ID of an organisation in orgs"`
+	Team  string `yaml:"team" doc:"claim with exactly one team of the organisation"`
+	Roles string `yaml:"roles" doc:"claim with the values listed in grants"`
 }
 
 // names returns the claims that the mapping reads, by their paths in the configuration.
@@ -52,7 +52,7 @@ func validateID(id string) error {
 	return nil
 }
 
-// Validate checks m and returns all errors, joined. Each error has its path relative to the section.
+// Validate checks m and returns all errors, joined. The path in each error is relative to the section of m in the configuration.
 func (m *Mapping) Validate() error {
 	var errs fault.Found
 	switch {

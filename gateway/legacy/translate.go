@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Translate answers legacy requests. Each v2 call of the translator passes the call filters and is sent to the platform.
+// Translate responds to legacy requests. Each v2 call of the translator passes the call filters and is sent to the platform.
 type Translate struct{}
 
 // Name implements filter.Filter.
@@ -52,7 +52,7 @@ func (Translate) Notes(ex *filter.Exchange, _ string) []string {
 	if len(ex.Event.Calls) == 0 {
 		return nil
 	}
-	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
+	return []string{"translated to " + strings.Join(ex.Event.Calls, ", ")}
 }
 
 // caller implements translate.Caller for one legacy request.
@@ -62,7 +62,8 @@ type caller struct {
 	parent *filter.Exchange
 }
 
-// allowedAnonymously reports whether anonymous legacy requests may cause a v2 operation: only those that list offers and prices.
+// allowedAnonymously reports whether anonymous legacy requests may call a v2 operation. Only operations that list offers and prices are
+// allowed.
 func allowedAnonymously(id string) bool {
 	row, _ := operation.Lookup(id)
 	return row.Kind == operation.KindCatalog
@@ -117,8 +118,8 @@ func (c *caller) run(ctx context.Context, ex *filter.Exchange) (*translate.Respo
 	}, nil
 }
 
-// create executes a create. If the time of the request ends first, the call continues in the background, because it cannot be undone. A
-// repeat of the request then receives its resource.
+// create executes a call that creates a resource. If ctx ends first, the call continues in the background, because it cannot be undone. A
+// repeat of the request then receives the resource.
 func (c *caller) create(
 	ctx context.Context, ex *filter.Exchange, onLateSuccess func(context.Context, *translate.Response),
 ) (*translate.Response, error) {

@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// encrypted returns a listener that speaks HTTP/1.1 over TLS 1.2 or later, if the configuration has a certificate for it; pick selects the
-// certificate. Each handshake uses the current certificate, and requests a certificate of the caller if signers has any certificate
-// authorities. Caller certificates are verified with each request instead of in the handshake, because a certificate may be revoked while
-// the connection is open, and the caller should receive an HTTP error.
+// encrypted returns a listener for HTTP/1.1 over TLS 1.2 or later. The function pick selects the certificate in a configuration; if it
+// selects nil, encrypted returns l. Each handshake uses the current certificate. If signers returns a pool, the handshake requests a
+// certificate of the caller. The certificate is verified with each request and not in the handshake, because it may be revoked while the
+// connection is open, and because the caller should get an HTTP error.
 func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.Certificate, signers func() *x509.CertPool) net.Listener {
 	if pick(ls.Config()) == nil {
 		return l
@@ -43,7 +43,7 @@ func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.
 	return tls.NewListener(l, asking)
 }
 
-// ofNone requests no certificates of callers.
+// ofNone returns no certificate authorities, so that no certificates of callers are requested.
 func ofNone() *x509.CertPool { return nil }
 
 // Encrypted reports whether a request was received over TLS.
@@ -52,8 +52,8 @@ func Encrypted(r *http.Request) bool {
 	return encrypted || r.TLS != nil
 }
 
-// Certificates returns the certificate chain that the client presented, its own certificate first. It returns nil for a request without a
-// certificate or without TLS.
+// Certificates returns the certificate chain that the client presented, with the client's certificate first. It returns nil if the client
+// did not present a certificate or did not use TLS.
 func Certificates(r *http.Request) []*x509.Certificate {
 	if c, encrypted := wire.Conn(r.Context()).(*tls.Conn); encrypted {
 		return c.ConnectionState().PeerCertificates
@@ -64,14 +64,14 @@ func Certificates(r *http.Request) []*x509.Certificate {
 func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
-// Measure registers metrics for the expiry of the current certificates, and of certificate revocation lists. revocations returns the expiry
-// of the lists by certificate authority.
+// Measure registers metrics for the expiry of the listeners' certificates and of certificate revocation lists. The function revocations
+// returns the expiry time of each list, by certificate authority.
 func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener expires. Negative if the certificate has expired.")))
 	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
-		metric.WithDescription("Time until a revocation list of an authority expires "+
-			"and the callers of the authority are refused. Negative if the list has expired.")))
+		metric.WithDescription("Time until a certificate revocation list expires. Callers with certificates "+
+			"of its authority are then refused. Negative if the list has expired.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		cfg := ls.Config()
 		if cfg == nil {

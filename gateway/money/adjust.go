@@ -87,7 +87,7 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	}
 	switch {
 	case !requestID.MatchString(adjustment.ID):
-		return nil, adminapi.BadParam("request_id", "expected letters, digits and ._-")
+		return nil, adminapi.BadParam("request_id", "must contain only letters, digits, '.', '_' and '-'")
 	case adjustment.Reason == "":
 		return nil, adminapi.BadParam("reason", "is required")
 	}
@@ -113,7 +113,7 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 		if long {
 			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
 		}
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s: use a smaller amount, or kind reset", scope, had)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s: use a smaller amount, or the kind 'reset'", scope, had)}
 	case ledger.AccrualClosed:
 		return nil, fmt.Errorf("%w: the ledger is being rebuilt, try again", ledger.ErrUnavailable)
 	case ledger.AccrualApplied, ledger.AccrualRepeated:
@@ -150,7 +150,7 @@ func ownerOf(o *settings.Org, team, key string) (ledger.Owner, error) {
 func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	if kind == ledger.Reset {
 		if text != "" {
-			return 0, adminapi.BadParam("amount", "must be absent for kind reset")
+			return 0, adminapi.BadParam("amount", "must be absent if kind is 'reset'")
 		}
 		return 0, nil
 	}
@@ -160,7 +160,7 @@ func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	case err != nil || amount == 0 || amount > maxAdjustment:
 		return 0, adminapi.BadParam("amount", "must be an amount in USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
 	case negative && kind == ledger.Credit:
-		return 0, adminapi.BadParam("amount", "must be positive for kind credit")
+		return 0, adminapi.BadParam("amount", "must be positive if kind is 'credit'")
 	case negative:
 		amount = -amount
 	}

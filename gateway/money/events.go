@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// events exports metrics, sends alerts and stores decision entries for the findings and actions of ledgers. It implements
-// ledger.Events.
+// events exports metrics, sends alerts and stores decision entries about the results of reconciliation and the actions taken by the
+// gateway. It implements ledger.Events.
 type events struct {
 	*Deps
 
@@ -76,7 +76,7 @@ func (e *events) Stopped(ctx context.Context, c *ledger.Cause, r *ledger.Record)
 	e.didStop(c, r)
 }
 
-// RestoredLate implements ledger.Events. Budgets may be exceeded after it was called.
+// RestoredLate implements ledger.Events. The restored holds may exceed budgets.
 func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Hold) {
 	e.late.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
 	for i := range holds {
@@ -111,7 +111,7 @@ func (e *events) didReach(c *ledger.Cause, r *ledger.Record) {
 	if c.Deleted {
 		op, what, at = "deletePod", "terminated", r.Metadata.EndAt
 	}
-	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: deadline %[6]s set by its create (decision %[5]s)",
+	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: deadline %[6]s set when it was created (decision %[5]s)",
 		what, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], r.Metadata.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
 }
 

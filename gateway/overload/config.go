@@ -11,22 +11,22 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config contains the limits of a Gate. Start from DefaultConfig.
+// Config holds the limits of a Gate. Start from DefaultConfig.
 type Config struct {
-	Working int `yaml:"working" doc:"maximum number of requests being processed, not counting requests that wait for the platform or for their body; 0 means 64 per processor" unit:"requests" zero:"64 for each processor"`
+	Working int `yaml:"working" doc:"maximum requests being processed, except requests that wait for the platform or their body; default 64 per processor" unit:"requests" zero:"64 for each processor"`
 
-	Open int `yaml:"open" doc:"maximum number of open requests, including waiting requests but not runs and streams; 0 means one request per MiB of half the memory limit, or 10000 requests if no memory limit is set" unit:"requests" zero:"by the memory"`
+	Open int `yaml:"open" doc:"maximum open requests, including waiting requests, but without runs and streams; default one per 2 MiB of the memory limit, or 10000 without a limit" unit:"requests" zero:"by the memory"`
 
 	// Waiting is the maximum number of queued requests. 0 disables queueing.
 	Waiting int `yaml:"-"`
-	// Wait is the maximum time in the queue. After that the request is refused with 503.
+	// Wait is the maximum time of a request in the queue. After this time, the request is refused with 503.
 	Wait time.Duration `yaml:"-"`
 }
 
 // DefaultConfig returns the default limits.
 func DefaultConfig() Config { return Config{Waiting: 1000, Wait: 500 * time.Millisecond} }
 
-// Validate joins all errors in c, each with its path.
+// Validate checks c and joins the errors it finds, each with the name of the field.
 func (c *Config) Validate() error {
 	var errs fault.Found
 	errs.If(c.Working < 0, "working", "must not be negative, got %d", c.Working)
@@ -35,18 +35,19 @@ func (c *Config) Validate() error {
 }
 
 const (
-	// perProcessor is the default number of working requests per processor. Most of them wait for Redis: a request uses about 0.1 ms of
-	// processor time and waits a few milliseconds. With this number the processors are fully used, and an admitted request takes a few
+	// perProcessor is the default number of working requests per processor. Most of these requests wait for Redis: a request uses about 0.1 ms
+	// of processor time and waits a few milliseconds. With this number, the processors are fully used, and an admitted request takes a few
 	// dozen milliseconds at most.
 	perProcessor = 64
 	// perOpen is the estimated memory of an open request in bytes: a body of 100 KB, its parsed form, and the objects built from it,
 	// including garbage.
 	perOpen = 1 << 20
-	// leastOpen is the minimum number of open requests. unlimitedOpen is the number without a memory limit, and the maximum.
+	// leastOpen and unlimitedOpen are the minimum and maximum of the default number of open requests. unlimitedOpen is also the default
+	// without a memory limit.
 	leastOpen, unlimitedOpen = 64, 10000
 )
 
-// withDefaults replaces zero values by defaults derived from the number of processors and from the memory limit in bytes.
+// withDefaults replaces zero values with defaults, which depend on the number of processors and the memory limit in bytes.
 func (c Config) withDefaults(processors int, limit int64) Config {
 	c.Working = cmp.Or(c.Working, perProcessor*processors)
 	switch {
@@ -59,7 +60,7 @@ func (c Config) withDefaults(processors int, limit int64) Config {
 	return c
 }
 
-// forProcess replaces zero values by the defaults for this process.
+// forProcess replaces zero values with the defaults for this process.
 func (c Config) forProcess() Config {
 	return c.withDefaults(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))
 }

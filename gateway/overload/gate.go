@@ -33,7 +33,7 @@ type Reason uint8
 
 // Reasons for refusing a request.
 const (
-	// timedOut means that the request waited for the maximum time.
+	// timedOut means that the request waited in the queue for the maximum time.
 	timedOut Reason = iota
 	// queueFull means that the queue was full.
 	queueFull
@@ -47,9 +47,9 @@ func Reasons() []Reason { return []Reason{timedOut, queueFull} }
 func (r Reason) String() string { return [reasons]string{"late", "full"}[r] }
 
 // ErrShed is returned for a request that was refused because of overload.
-var ErrShed = errors.New("overload: shed")
+var ErrShed = errors.New("request refused because the gateway is overloaded")
 
-// Gate admits requests. It is safe for concurrent use. Use New.
+// Gate limits how many requests are processed at the same time. It is safe for concurrent use. Use New to create a Gate.
 type Gate struct {
 	limits Config
 
@@ -62,18 +62,18 @@ type Gate struct {
 	shed          [priorities][reasons]int64
 }
 
-// org contains the slots and queued requests of an organisation. Only configured organisations occur, so their number is bounded.
+// org holds the slots and queued requests of an organisation. Only configured organisations occur, so their number is bounded.
 type org struct {
 	working, open, waiting int
 	queues                 [priorities]queue
 }
 
-// New returns a Gate. cfg must be valid.
+// New returns a Gate with the given limits, which must be valid.
 func New(cfg Config) *Gate {
 	return &Gate{limits: cfg.forProcess(), orgs: make(map[string]*org)}
 }
 
-// Slot is the permission for one request to proceed. A new slot is working. The methods do nothing on a nil Slot.
+// Slot is the permission for one request to proceed. A new slot is working. The methods of a nil Slot do nothing.
 type Slot struct {
 	gate     *Gate
 	org      *org
@@ -82,7 +82,8 @@ type Slot struct {
 	released bool
 }
 
-// TryAcquire takes a slot for an organisation. ok is false if no slot is free or other requests are queued.
+// TryAcquire takes a slot for a request of the organisation name without waiting. ok is false if no slot is free or if other requests are
+// queued.
 func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +93,8 @@ func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	return g.acquire(g.org(name), p), true
 }
 
-// Acquire waits for a slot. It returns ErrShed if the request is refused, or the error of ctx if that ends first.
+// Acquire waits for a slot for a request with priority p. The parameter name is the ID of the request's organisation. The returned error
+// wraps ErrShed if the gate refused the request, and ctx.Err() if ctx ended during the wait.
 func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, error) {
 	w := &waiter{priority: p, since: time.Now(), done: make(chan struct{})}
 	g.mu.Lock()
@@ -123,8 +125,8 @@ func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, err
 	return w.slot, nil
 }
 
-// Pause marks the request as waiting for something outside the gateway. Each Pause must be followed by a Resume. A slot with several
-// pauses resumes when the last pause ends.
+// Pause marks the request as waiting for something outside the gateway, so that its slot no longer counts as working. Each Pause must be
+// followed by a Resume. A slot with several pauses resumes when the last pause ends.
 func (s *Slot) Pause() {
 	if s == nil {
 		return
@@ -153,7 +155,7 @@ func (s *Slot) Resume() {
 	}
 }
 
-// Release returns the slot. Further calls have no effect.
+// Release gives the slot back to the Gate. Only the first call has an effect.
 func (s *Slot) Release() {
 	if s == nil {
 		return
@@ -181,7 +183,7 @@ type Stats struct {
 	Limits        Config
 	Working, Open int
 	Waiting       [priorities]int
-	// Shed counts refused requests since the start.
+	// Shed is the number of refused requests since New, by priority and reason.
 	Shed [priorities][reasons]int64
 }
 
@@ -208,7 +210,7 @@ func (g *Gate) org(name string) *org {
 	return o
 }
 
-// hasRoom reports whether a request of the given priority may be admitted. g.mu must be held.
+// hasRoom reports whether a request of the given priority may be admitted now. g.mu must be held.
 func (g *Gate) hasRoom(p Priority) bool {
 	for q := range p + 1 {
 		if sum(g.working[q:]) >= part(g.limits.Working, q) || sum(g.open[q:]) >= part(g.limits.Open, q) {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// followTime limits the time to read the platform's description.
+	// followTime is the time limit for reading the platform's API description.
 	followTime = 30 * time.Second
-	// maxRefused limits the number of operations that are listed.
+	// maxRefused is the maximum number of operations that [Follower.Refused] returns.
 	maxRefused = 100
 )
 
-// Follower compares the API description served by the platform with the operations the gateway knows. It is safe for concurrent
-// use.
+// Follower finds operations that the platform serves but the gateway does not know. To do so, it compares the platform's API description
+// with the gateway's own. It is safe for concurrent use.
 type Follower struct {
 	api     *schema.API
 	read    func(ctx context.Context) ([]byte, error)
@@ -30,11 +30,11 @@ type Follower struct {
 	refused atomic.Pointer[[]string]
 }
 
-// NewFollower returns a Follower that reads the platform's description with read and registers its metric with m.
+// NewFollower returns a Follower. read returns the platform's API description. NewFollower registers a metric with m.
 func NewFollower(api *schema.API, read func(ctx context.Context) ([]byte, error), logger *slog.Logger, m metric.Meter) *Follower {
 	f := &Follower{api: api, read: read, logger: logger}
 	telemetry.Must(m.Int64ObservableGauge("tollgate.platform.operation.refused",
-		metric.WithDescription("1 for each operation in the platform's API description that the gateway refuses because it is unknown."),
+		metric.WithDescription("1 for each operation in the platform's API description that the gateway does not know and therefore refuses."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, name := range f.Refused() {
 				o.Observe(1, metric.WithAttributes(attribute.String("operation", name)))
@@ -44,8 +44,8 @@ func NewFollower(api *schema.API, read func(ctx context.Context) ([]byte, error)
 	return f
 }
 
-// Refused returns the operations the gateway refuses because it does not know them, as method and path, at most 100. It is empty
-// until the description has been read.
+// Refused returns the method and path of at most 100 operations that the gateway refuses because it does not know them. The result is empty
+// until [Follower.Run] has read the platform's API description.
 func (f *Follower) Refused() []string {
 	if list := f.refused.Load(); list != nil {
 		return *list
@@ -53,8 +53,8 @@ func (f *Follower) Refused() []string {
 	return nil
 }
 
-// Run reads the description once and returns when ctx ends. If the description cannot be read, the error is logged and Refused does
-// not change.
+// Run reads the platform's API description once, and returns when ctx ends. If Run cannot read the description, it logs the error and does
+// not change Refused.
 func (f *Follower) Run(ctx context.Context) error {
 	f.update(ctx)
 	<-ctx.Done()
@@ -72,10 +72,10 @@ func (f *Follower) update(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil && err != nil:
 	case err != nil:
-		f.logger.InfoContext(ctx, "cannot read the platform's API description: cannot detect operations that this gateway refuses", "error", err)
+		f.logger.InfoContext(ctx, "cannot read the platform's API description to find unknown operations", "error", err)
 	case len(list) > 0:
 		list = slices.Clip(list[:min(len(list), maxRefused)])
 		f.refused.Store(&list)
-		f.logger.WarnContext(ctx, "platform offers operations that this gateway refuses; run 'tollgate platform diff'", "operations", list)
+		f.logger.WarnContext(ctx, "platform has unknown operations, which this gateway refuses; run 'tollgate platform diff'", "operations", list)
 	}
 }

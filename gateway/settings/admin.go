@@ -14,21 +14,21 @@ import (
 
 // AdminAccount is an operator with a token, as configured in admin.admins.
 type AdminAccount struct {
-	Name string `yaml:"name,required" doc:"short name, shown in the log, in the audit log and with the approvals that the admin granted"`
+	Name string `yaml:"name,required" doc:"short name, shown in logs, audit log and approvals"`
 
-	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token as 64 hexadecimal digits. The command tollgate keys create generates a token and its digest"`
-	Roles   []adminapi.Role `yaml:"roles,required" doc:"roles of the admin: a viewer has read access, an operator can also reset limits and change owners and idle resources, an approver can answer approval requests, and an admin can do everything, including managing keys"`
-	Org     string          `yaml:"org" doc:"organisation that the admin is restricted to. If empty, the admin has access to all organisations and to the gateway itself"`
-	Expires time.Time       `yaml:"expires" doc:"time at which the token expires (RFC 3339). If absent, the token never expires"`
+	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token as 64 hexadecimal digits; tollgate keys create prints both"`
+	Roles   []adminapi.Role `yaml:"roles,required" doc:"viewer can read; operator can also reset limits and change owners and idle resources; approver can answer approval requests; admin can do everything, including managing keys"`
+	Org     string          `yaml:"org" doc:"organisation that the admin is restricted to; default all organisations and the gateway itself"`
+	Expires time.Time       `yaml:"expires" doc:"expiry time of the token (RFC 3339); default never"`
 }
 
 // MaxAdminName is the maximum length of an admin's name in bytes.
 const MaxAdminName = 64
 
-// reserved lists the names that the audit log uses for other actors.
+// reserved lists the names that operators may not have, because the audit log uses them for other actors.
 var reserved = []string{adminapi.SharedAdmin, adminapi.OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
 
-// Validate returns all faults, each with its path relative to the account.
+// Validate returns all faults of the account, joined. Their paths are relative to the account.
 func (a *AdminAccount) Validate() error {
 	var errs fault.Found
 	errs.If(a.Name == "" || len(a.Name) > MaxAdminName ||
@@ -41,25 +41,25 @@ func (a *AdminAccount) Validate() error {
 
 // AdminIssuer is an OpenID Connect issuer whose tokens authenticate operators.
 type AdminIssuer struct {
-	ID                   string `yaml:"id,required" doc:"short name of the issuer. The audit log shows admins of this issuer as id:NAME"`
+	ID                   string `yaml:"id,required" doc:"short name of the issuer. The audit log shows its admins as id:NAME"`
 	identity.TokenIssuer `yaml:",inline"`
 
-	Claims AdminClaims `yaml:"claims" doc:"claims that identify the admin, each as a claim name or a JSON pointer such as /realm_access/roles"`
+	Claims AdminClaims `yaml:"claims" doc:"claims that identify the admin, as claim names or JSON pointers such as /realm_access/roles"`
 
-	Grants map[string]adminapi.Role `yaml:"grants,required" doc:"role for each value of claims.roles. Other values are ignored, and a token without any listed value is refused"`
-	Login  Login                    `yaml:"login" doc:"OAuth client that the console uses to log admins in at this issuer"`
-	Org    string                   `yaml:"org" doc:"organisation that admins of this issuer are restricted to. If empty, the admins have access to all organisations and to the gateway itself"`
+	Grants map[string]adminapi.Role `yaml:"grants,required" doc:"role for each value of claims.roles. Other values are ignored, and a token without a listed value is refused"`
+	Login  Login                    `yaml:"login" doc:"OAuth client that the console uses to log admins in"`
+	Org    string                   `yaml:"org" doc:"organisation that the issuer's admins are restricted to; default as for admins"`
 }
 
-// Login is the OAuth client used to log people in with a browser. If ClientID is empty, the issuer offers no login.
+// Login configures the OAuth client for logins with a browser. If ClientID is empty, the issuer cannot be used to log in.
 type Login struct {
-	ClientID     string            `yaml:"client_id" doc:"client ID, which must be listed in audiences. Register the redirect URL https://HOST/ui/login/callback for admins, or https://HOST/tollgate/ui/login/callback for callers. If empty, logins at this issuer are disabled"`
+	ClientID     string            `yaml:"client_id" doc:"client ID, which must be in audiences; empty disables logins. Register the redirect URL https://HOST/ui/login/callback for admins, or https://HOST/tollgate/ui/login/callback for callers"`
 	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"client secret; omit it for a public client"`
 
-	Scopes []string `yaml:"scopes" doc:"scopes to request besides openid, such as groups, so that the ID token contains the claims for roles"`
+	Scopes []string `yaml:"scopes" doc:"scopes to request in addition to openid, such as groups for claims with roles"`
 }
 
-// validate returns a fault if the client ID is not among the audiences.
+// validate returns a fault if audiences does not contain the client ID.
 func (l *Login) validate(audiences []string) error {
 	if l.ClientID == "" || slices.Contains(audiences, l.ClientID) {
 		return nil
@@ -78,11 +78,11 @@ func (l *Login) Client(issuer string) identity.LoginClient {
 
 // AdminClaims names the claims of a token that identify an operator.
 type AdminClaims struct {
-	Name  string `yaml:"name" doc:"claim with the admin's name of at most 64 characters, such as email. If empty, sub is used"`
-	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles. If empty, groups is used"`
+	Name  string `yaml:"name" doc:"claim with the admin's name of at most 64 characters, such as email; default sub"`
+	Roles string `yaml:"roles" doc:"claim with the values listed in grants; default groups"`
 }
 
-// Validate returns all faults, each with its path relative to the issuer.
+// Validate returns all faults of the issuer, joined. Their paths are relative to the issuer.
 func (i *AdminIssuer) Validate() error {
 	errs := fault.Found{i.TokenIssuer.Validate()}
 	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id",
@@ -92,7 +92,7 @@ func (i *AdminIssuer) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Logins returns the issuers that offer a login to callers.
+// Logins returns the login configuration of each issuer with which callers can log in.
 func (c *Config) Logins() (out []identity.Login) {
 	for i := range c.Issuers {
 		if l := &c.Issuers[i].Login; l.ClientID != "" {

@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Archive limits the decisions stored in Redis.
+// Archive limits the age and the number of the decisions stored in Redis.
 type Archive struct {
-	For time.Duration `yaml:"for" doc:"retention in Redis of calls that were refused, caused a warning, used an exception or changed something, so that any gateway can explain these calls; 0 stores none"`
-	Max int           `yaml:"max" doc:"maximum number of stored calls per organisation. Each call takes about 2.5 KB" unit:"exchanges"`
+	For time.Duration `yaml:"for" doc:"retention of calls that were refused, had a warning, used an exception or changed something; 0 stores none"`
+	Max int           `yaml:"max" doc:"maximum stored calls per organisation, each about 2.5 KB" unit:"exchanges"`
 }
 
-// DefaultArchive returns a limit of one day and 10,000 exchanges.
+// DefaultArchive returns the default limits: one day and 10,000 decisions.
 func DefaultArchive() Archive { return Archive{For: 24 * time.Hour, Max: 10_000} }
 
 // Upper limits of an Archive.

@@ -10,13 +10,13 @@ import (
 
 // Audit configures the audit log.
 type Audit struct {
-	File    *logfile.File  `yaml:"file" doc:"audit log file. The gateway writes a line with a JSON object before and after each change, and refuses a change that it cannot log. Each gateway needs its own file"`
-	Sync    bool           `yaml:"sync" doc:"flush the line in the audit log to disk before the change is made"`
-	OTLP    Receiver       `yaml:"otlp" doc:"OTLP receiver of the audit log. Each line is delivered at least once, as the body of a log record. The delivery position is stored at the path of file with .otlp appended"`
-	Webhook webhook.Config `yaml:"webhook" doc:"webhook that receives each line of the audit log as an event, at least once. The delivery position is stored at the path of file with .webhook appended. If url is not set, no webhook is called"`
+	File    *logfile.File  `yaml:"file" doc:"audit log file. The gateway writes a JSON line before and after each change, and refuses changes that it cannot log. Each gateway needs its own file"`
+	Sync    bool           `yaml:"sync" doc:"flush each audit line to disk before the change"`
+	OTLP    Receiver       `yaml:"otlp" doc:"OTLP receiver of the audit log. Each line is delivered at least once, as a log record. The delivery position is stored in path.otlp"`
+	Webhook webhook.Config `yaml:"webhook" doc:"webhook that receives each audit line as an event, at least once. The delivery position is stored in path.webhook"`
 }
 
-// Validate returns all faults, each with its path relative to the section.
+// Validate returns all faults of the section, joined. Their paths are relative to the section.
 func (a *Audit) Validate() error {
 	errs := fault.Found{fault.At("otlp", a.OTLP.Validate()), fault.At("webhook", a.Webhook.Validate())}
 	if a.File != nil {

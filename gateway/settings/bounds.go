@@ -15,26 +15,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// OrgBounds restricts organisations that are configured in files of their own. The zero value imposes no restrictions.
+// OrgBounds restricts the settings of organisations that have their own configuration files. The zero value permits all settings.
 type OrgBounds struct {
-	Budget ledger.Budget `yaml:"budget" doc:"highest budget that an organisation in orgs_files can have. The organisation must set every limit that is set here, to the same value or a lower value. Its budget can be approvable only if this budget is approvable"`
-	Env    []string      `yaml:"credential_env" doc:"environment variables that an organisation's secrets can refer to, as patterns with * and ?, such as KEY_{id}. In a pattern, {id} stands for the organisation's ID in capitals, with _ in place of all characters other than letters and digits. If absent, all variables are permitted; [] permits none"`
-	Files  []string      `yaml:"credential_files" doc:"files that an organisation's secrets, tokens and keys can refer to, as patterns such as /run/secrets/{id}/*. In a pattern, {id} stands for the organisation's ID, and * does not match a slash. If absent, only files in the directory of the organisation's file are permitted; [] permits none"`
+	Budget ledger.Budget `yaml:"budget" doc:"highest budget of an organisation. An organisation must set every limit that is set here, to at most the same value. Its budget can be approvable only if this budget is approvable"`
+	Env    []string      `yaml:"credential_env" doc:"environment variables for an organisation's secrets, as patterns with * and ?, such as KEY_{id}. {id} is the organisation's ID in capitals, with _ for all characters except letters and digits. Default all; [] permits none"`
+	Files  []string      `yaml:"credential_files" doc:"files for an organisation's secrets, tokens and keys, as patterns such as /run/secrets/{id}/*. {id} is the organisation's ID, and * does not match a slash. Default files in the directory of the organisation's file; [] permits none"`
 
-	Networks []egress.Network `yaml:"networks" doc:"private networks that an organisation's URLs can reach, such as 10.1.0.0/16. If absent, only public addresses are permitted. Loopback, link-local and cloud metadata addresses and the addresses of this host are never permitted"`
-	Keys     int              `yaml:"keys" doc:"maximum number of keys of an organisation; 0 means 10000" unit:"keys"`
+	Networks []egress.Network `yaml:"networks" doc:"private networks for an organisation's URLs, such as 10.1.0.0/16; default only public addresses. Loopback, link-local and cloud metadata addresses and this host's addresses are never permitted"`
+	Keys     int              `yaml:"keys" doc:"maximum keys of an organisation; default 10000" unit:"keys"`
 	Enforce  []string         `yaml:"enforce" doc:"built-in policies that an organisation must enforce for all callers, without exceptions"`
 }
 
-// RejectedFile is an organisation file that was not accepted.
+// RejectedFile describes an organisation file that was rejected because of a fault.
 type RejectedFile struct {
 	File string `json:"file"`
-	// Org is the organisation that keeps its last valid section, empty if there is no such section.
+	// Org is the ID of the organisation, which keeps its last valid section. It is empty if no such section exists.
 	Org   string `json:"org,omitempty"`
 	Fault string `json:"fault"`
 }
 
-// Validate returns the faults of the section itself.
+// Validate returns all faults of the section org_bounds, joined.
 func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
 	errs.If(b.Keys < 0, "keys", "must not be negative")
@@ -51,14 +51,16 @@ func (b *OrgBounds) Validate() error {
 	return errors.Join(errs...)
 }
 
-// defaultMaxKeys is the default maximum number of keys of an organisation in a file of its own. A key takes about 1.2 kB of memory.
+// defaultMaxKeys is the default maximum number of keys of an organisation with its own configuration file. A key takes about 1.2 kB of
+// memory.
 const defaultMaxKeys = 10_000
 
-// MaxKeys returns the maximum number of keys of an organisation.
+// MaxKeys returns the maximum number of keys of an organisation with its own configuration file.
 func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
 
-// Check returns the faults of an organisation in a file of its own that exceeds the bounds, and sets where its paths and URLs may lead. The
-// file must be named after the organisation, so that the owners of the file are the owners of the organisation.
+// Check checks o, an organisation with its own configuration file, against the bounds and returns all faults. It also restricts the files
+// and addresses that the paths and URLs of o may reach. The file must be named after the organisation, so that permissions on files decide
+// who can configure the organisation.
 func (b *OrgBounds) Check(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
@@ -78,7 +80,7 @@ func (b *OrgBounds) Check(o *Org) error {
 	return errors.Join(errs...)
 }
 
-// variable converts an organisation ID to a part of an environment variable name.
+// variable converts an organisation ID to the form that is used in names of environment variables.
 func variable(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -88,10 +90,10 @@ func variable(id string) string {
 	}, strings.ToUpper(id))
 }
 
-// literal escapes a string so that a pattern matches only that string.
+// literal escapes a string, so that the result is a pattern that matches only the string.
 var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`) //nolint:gochecknoglobals // never changed
 
-// permit returns an error for a secret that an organisation may not name.
+// permit returns an error if an organisation may not refer to a secret.
 func (b *OrgBounds) permit(org string, s *strictyaml.Secret) error {
 	env, file := s.Reference()
 	if env != "" && b.Env != nil && !within(b.Env, variable(org), env) || file != "" && b.Files != nil && !b.allowsFile(org, file) {
@@ -100,12 +102,12 @@ func (b *OrgBounds) permit(org string, s *strictyaml.Secret) error {
 	return nil
 }
 
-// allowsFile reports whether credential_files permits an organisation to name a file.
+// allowsFile reports whether the setting credential_files permits an organisation to name a file.
 func (b *OrgBounds) allowsFile(org, file string) bool {
 	return within(b.Files, literal.Replace(org), file)
 }
 
-// within reports whether name matches one of the patterns after {id} is replaced by id.
+// within reports whether name matches one of the patterns after {id} is replaced with id.
 func within(patterns []string, id, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", id), name)

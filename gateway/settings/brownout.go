@@ -9,19 +9,19 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Brownout is a scheduled period of refused calls to legacy dialects, so that their users notice the planned
-// shutdown. If Daily is zero, it is a single window from From to Until. Otherwise it recurs daily, and From and Until are
-// optional bounds on the recurrence.
+// Brownout schedules the refusal of calls to legacy dialects, so that callers notice the planned shutdown. If Daily is zero, calls are
+// refused from From to Until. Otherwise calls are refused in the time range Daily, on all days or on those in Weekdays; From and Until are
+// then optional bounds.
 type Brownout struct {
-	Dialects []Dialect `yaml:"dialects,required" doc:"legacy APIs with refused calls: v1, graphql"`
+	Dialects []Dialect `yaml:"dialects,required" doc:"interfaces that refuse calls"`
 	From     time.Time `yaml:"from" doc:"start time (RFC 3339)"`
 	Until    time.Time `yaml:"until" doc:"end time (RFC 3339)"`
-	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30, or 23:30-00:30 for a range across midnight"`
-	Weekdays []Weekday `yaml:"weekdays" doc:"weekdays on which the daily range begins. If empty, the range applies every day"`
-	Message  string    `yaml:"message" doc:"text that is sent to refused callers. If empty, the text states the end time"`
+	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30 or 23:30-00:30"`
+	Weekdays []Weekday `yaml:"weekdays" doc:"weekdays on which the daily range begins; default every day"`
+	Message  string    `yaml:"message" doc:"text of refusals; default a text with the end time"`
 }
 
-// Dialect is a legacy API: "v1" or "graphql".
+// Dialect is the name of a legacy API: "v1" or "graphql".
 type Dialect string
 
 // Values lists the dialects that a brownout can name.
@@ -33,7 +33,7 @@ type Weekday string
 // Values lists the weekdays, indexed by [time.Weekday].
 func (Weekday) Values() []string { return []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"} }
 
-// Hours is a daily time range in UTC. The zero value means no range.
+// Hours is a daily time range in UTC. The zero Hours means that the range is unset.
 type Hours struct {
 	// Begin and End are durations since midnight. If End is not after Begin, the range ends on the next day.
 	Begin, End time.Duration
@@ -78,7 +78,7 @@ func (h Hours) MarshalText() ([]byte, error) {
 // maxBrownoutMessage is the maximum length of Brownout.Message in bytes.
 const maxBrownoutMessage = 400
 
-// Validate checks c and joins all errors, each with the path of its setting.
+// Validate returns all faults of c, joined. Their paths are relative to c.
 func (c Brownout) Validate() error {
 	var faults fault.Found
 	faults.If(len(c.Dialects) == 0, "dialects", "must contain v1, graphql or both")

@@ -8,9 +8,9 @@ import (
 
 // Connections limits the connections of the data listener. The zero value sets no limits.
 type Connections struct {
-	Total int `yaml:"total" doc:"maximum number of open connections to the data listener from all callers; 0 means no limit" zero:"no bound"`
+	Total int `yaml:"total" doc:"maximum open connections to the data listener; 0 means no limit" zero:"no bound"`
 
-	PerAddress int `yaml:"per_address" doc:"maximum number of open connections from one address, or from one /64 network for IPv6; 0 means no limit. Addresses in limits.anonymous_exempt are exempt" zero:"no bound"`
+	PerAddress int `yaml:"per_address" doc:"maximum open connections from one IPv4 address or IPv6 /64 network; 0 means no limit. limits.anonymous_exempt exempts addresses" zero:"no bound"`
 }
 
 // Validate returns all faults.

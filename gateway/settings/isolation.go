@@ -8,30 +8,31 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// Isolation sets which callers of an organisation may access the resources of other callers.
+// Isolation sets which resources of other callers a caller may access within an organisation.
 type Isolation struct {
-	Change Reach `yaml:"change" doc:"callers that can change a resource: all callers of the organisation, the owner's team, or only the owner's key. Other callers get 404. If empty, the value of read is used"`
+	Change Reach `yaml:"change" doc:"callers that can change a resource: all callers, the owner's team, or only the owner's key; default the value of read. Other callers get 404"`
 
-	Read Reach `yaml:"read" doc:"callers that can read and use a resource, with the same choices as for change. If empty, org is used"`
+	Read Reach `yaml:"read" doc:"callers that can read and use a resource, with the same choices as change; default org"`
 
-	Unowned Unowned `yaml:"unowned" doc:"callers that can read and change a resource whose owner is not in the ledger, because the resource was created outside the gateway or a moment ago: all callers of the organisation, or only callers with exempt roles. If empty, admins is used"`
+	Unowned Unowned `yaml:"unowned" doc:"callers that can read and change a resource that has no owner in the ledger because it was created outside the gateway or a moment ago. org permits all callers; admins (default) permits only exempt roles"`
 
-	Exempt []identity.Role `yaml:"exempt" doc:"roles that can read and change all resources. If empty, only admin is exempt"`
+	Exempt []identity.Role `yaml:"exempt" doc:"roles that can read and change all resources; default admin"`
 }
 
-// Reach is a group of callers, relative to the owner of a resource.
+// Reach determines which callers may access a resource: all callers of the organisation, the team of the resource's owner, or only the
+// owner's key.
 type Reach string
 
-// Values lists the groups, largest first.
+// Values lists the groups. The largest group comes first.
 func (Reach) Values() []string { return []string{"org", "team", "key"} }
 
-// Unowned is the group of callers that may access resources without a known owner.
+// Unowned determines which callers may access resources without a known owner.
 type Unowned string
 
 // Values lists the groups.
 func (Unowned) Values() []string { return []string{"org", "admins"} }
 
-// Validate returns an error if the configuration lets more callers change resources than read them.
+// Validate returns an error if the group of callers that may change a resource is larger than the group that may read the resource.
 func (i Isolation) Validate() error {
 	width := func(r Reach) int { return slices.Index(r.Values(), string(cmp.Or(r, "org"))) }
 	if i.Change != "" && width(i.Change) < width(i.Read) {
@@ -40,7 +41,8 @@ func (i Isolation) Validate() error {
 	return nil
 }
 
-// HidesUnowned reports whether resources without a known owner are hidden by default, because unowned is not set.
+// HidesUnowned reports whether resources without a known owner are hidden by default: access is restricted, and the setting unowned is not
+// set.
 func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.Applies() }
 
 // Applies reports whether any access is restricted.

@@ -17,19 +17,19 @@ import (
 
 // Receiver is an OTLP receiver. The zero Receiver is disabled.
 type Receiver struct {
-	Endpoint string `yaml:"endpoint" doc:"URL of the OTLP receiver. For HTTP, the gateway appends /v1/traces, /v1/metrics or /v1/logs. If empty, nothing is exported"`
+	Endpoint string `yaml:"endpoint" doc:"URL of the receiver; empty disables the export. HTTP exports append /v1/traces, /v1/metrics or /v1/logs"`
 
-	Protocol Protocol `yaml:"protocol" doc:"http or grpc. If empty, grpc is used for an endpoint with port 4317, and http otherwise"`
+	Protocol Protocol `yaml:"protocol" doc:"http or grpc; default grpc for port 4317, otherwise http"`
 
 	Headers map[string]strictyaml.Secret `yaml:"headers" doc:"headers of export requests, such as authorization"`
 
-	CA strictyaml.Secret `yaml:"ca" doc:"PEM certificates of the receiver's certificate authorities, in place of the system's authorities"`
+	CA strictyaml.Secret `yaml:"ca" doc:"PEM certificates of the receiver's authorities; default the system's authorities"`
 
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM client certificate chain, for receivers that require a client certificate"`
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM client certificate chain, if the receiver requires one"`
 	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the client certificate"`
 }
 
-// Validate returns all faults, each with its path relative to the section.
+// Validate returns all faults of the section, joined. Their paths are relative to the section.
 func (r *Receiver) Validate() error {
 	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
@@ -48,7 +48,7 @@ func (r *Receiver) Validate() error {
 	return errors.Join(errs...)
 }
 
-// TLS returns the TLS configuration for connecting to the receiver, or nil if it is not https.
+// TLS returns the TLS configuration for connections to the receiver. It returns nil if the endpoint is an http URL.
 func (r *Receiver) TLS() (*tls.Config, error) {
 	if strings.HasPrefix(r.Endpoint, "http:") {
 		if !r.CA.IsZero() || !r.Certificate.IsZero() || !r.Key.IsZero() {
@@ -76,8 +76,8 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-// KeyPair parses a certificate chain and its private key. Both must be resolved. Errors have the path certificate or key and contain no
-// secret content.
+// KeyPair parses a certificate chain and the private key of its first certificate. Both secrets must be resolved. The error has the path
+// "certificate" or "key", and does not contain the value of a secret.
 func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair([]byte(certificate.Reveal()), []byte(key.Reveal()))
 	if err == nil {
@@ -105,8 +105,8 @@ const (
 	Logs    Signal = "logs"
 )
 
-// Address returns the URL that receives a signal: the standard path of the signal below the endpoint, unless the endpoint already is such a
-// path.
+// Address returns the URL that receives a signal over HTTP: the endpoint with the standard path of the signal, such as /v1/traces,
+// appended. If the endpoint already ends with the standard path of a signal, that path is replaced.
 func (r *Receiver) Address(s Signal) string {
 	u, err := url.Parse(r.Endpoint)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Receiver) HeaderValues() map[string]string {
 // Protocol is the OTLP transport of a receiver.
 type Protocol string
 
-// Values of Protocol. The zero Protocol is chosen by the port of the endpoint.
+// Values of Protocol. The zero Protocol means gRPC if the endpoint has the default port of OTLP/gRPC, and HTTP otherwise.
 const (
 	ProtocolHTTP Protocol = "http"
 	ProtocolGRPC Protocol = "grpc"
@@ -155,7 +155,7 @@ func (r *Receiver) GRPC() bool {
 	return r.Protocol == ProtocolGRPC || r.Protocol == "" && err == nil && u.Port() == grpcPort
 }
 
-// validateProtocol adds faults of the protocol, and of an endpoint that does not fit it.
+// validateProtocol adds a fault if the protocol is invalid, or if the endpoint cannot be used with the protocol.
 func (r *Receiver) validateProtocol(errs *fault.Found) {
 	errs.If(r.Protocol != "" && r.Protocol != ProtocolHTTP && r.Protocol != ProtocolGRPC, "protocol",
 		"must be http or grpc, got %q", string(r.Protocol))

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxPanics is the number of panics of all tasks within window that stops the process.
+	// maxPanics is the number of panics within window, of all tasks together, after which the process stops.
 	maxPanics = 5
 	window    = time.Minute
 	// The pause before a restart starts at firstPause and doubles up to lastPause. It is reset for a task that has run for window.
@@ -31,13 +31,14 @@ type Supervisor struct {
 	recent []time.Time
 }
 
-// NewSupervisor returns a Supervisor that counts panics by task name.
+// NewSupervisor returns a Supervisor. panics counts the panics by task name.
 func NewSupervisor(logger *slog.Logger, panics metric.Int64Counter) *Supervisor {
 	return &Supervisor{logger: logger, panics: panics, fatal: make(chan error, 1)}
 }
 
-// Run runs a task until it returns, and returns its error. After a panic it cancels the context of the task and restarts the task after a
-// pause. It returns nil if ctx ends during the pause, and an error after the fifth panic of all tasks within a minute.
+// Run runs a task until the task returns, and returns the task's error. If the task panics, Run cancels the context of the task and
+// restarts the task after a pause. If ctx ends during the pause, Run returns nil. Run returns an error if the tasks of s have panicked five
+// times within a minute.
 func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
@@ -51,8 +52,8 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 		}
 		s.panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", name)))
 		if s.tooMany() {
-			err := fmt.Errorf("%d task panics within %v, the last in %q: %w", maxPanics, window, name, p)
-			s.logger.ErrorContext(ctx, "too many task panics, stopping the process",
+			err := fmt.Errorf("tasks panicked %d times within %v, most recently %q: %w", maxPanics, window, name, p)
+			s.logger.ErrorContext(ctx, "tasks panicked too often, stopping the process",
 				"task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
 			select {
 			case s.fatal <- err:

@@ -86,7 +86,7 @@ func TestTooManyPanics(t *testing.T) {
 		go func() { other <- s.Run(t.Context(), "look", func(context.Context) error { panic("bang") }) }()
 		err := panics(2, 2*time.Second)
 		got, fatal := <-other, <-s.fatal
-		if err == nil && got == nil || !strings.Contains(fatal.Error(), "5 task panics within 1m0s") || len(s.fatal) > 0 {
+		if err == nil && got == nil || !strings.Contains(fatal.Error(), "tasks panicked 5 times within 1m0s") || len(s.fatal) > 0 {
 			t.Errorf("five panics in a minute: %v, %v, %v", err, got, fatal)
 		}
 	})

@@ -19,13 +19,12 @@ type Source struct {
 	Failed bool
 }
 
-// MeasureSources registers metrics for the age and state of sources. The number of series equals the number of sources returned by
-// list.
+// MeasureSources registers metrics for the age and state of sources. Each source that list returns has its own series.
 func MeasureSources(m metric.Meter, now func() time.Time, list func() []Source) {
 	age := Must(m.Float64ObservableGauge("tollgate.source.age", metric.WithUnit("s"),
 		metric.WithDescription("Time since a source was last read: a configuration, policy bundle, price list, or the keys created at run time. A bundle that has not changed counts as read.")))
 	failed := Must(m.Int64ObservableGauge("tollgate.source.failed",
-		metric.WithDescription("1 if the last read of a source failed and the version read before stays in use. Sources are configurations, policy bundles, price lists, and the keys created at run time.")))
+		metric.WithDescription("1 if the last read of a source failed, so that the previous version remains in use. Sources are configurations, policy bundles, price lists, and the keys created at run time.")))
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range list() {
 			attrs := metric.WithAttributes(attribute.String("kind", s.Kind), attribute.String("org", s.Org))

@@ -131,7 +131,7 @@ func as[T any](answer any) (out T, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return out, fmt.Errorf("read an answer: %w", err)
+		return out, fmt.Errorf("decode the response: %w", err)
 	}
 	return out, nil
 }

@@ -46,7 +46,7 @@ type Console struct {
 	logger   *slog.Logger
 	sessions *Sessions
 	issuers  *identity.Logins
-	// rows are the endpoints of the operators' listener. unrecorded are the same endpoints without records in the audit log.
+	// rows are the endpoints of the admin listener. unrecorded are the same endpoints without records in the audit log.
 	rows, unrecorded *adminapi.Table
 	// problems caches the badges of the navigation.
 	problems badgeCache
@@ -65,8 +65,8 @@ type people interface {
 	open() bool
 	// logins returns the issuers for login.
 	logins() []identity.Login
-	// attempt counts a request as an attempt with a wrong token; undo reverts this. If the client address has no attempts left, undo is nil
-	// and wait is the time until the next attempt is possible.
+	// attempt counts a request as an attempt with a wrong token. undo removes the request from the count again. If the client address has no
+	// attempts left, undo is nil and wait is the time until the next attempt is possible.
 	attempt(r *http.Request) (undo func(), wait time.Duration)
 	// enter returns a session for the holder of a token. login reports whether the token results from a login at its issuer.
 	enter(r *http.Request, token string, login bool) (session, error)
@@ -74,7 +74,7 @@ type people interface {
 	asker(r *http.Request, token string, s *session) (adminapi.Principal, error)
 }
 
-// New returns the console for the endpoints of the operators' listener.
+// New returns the console for the endpoints of the admin listener.
 func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Console {
 	c := &Console{
 		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
@@ -115,7 +115,7 @@ func (c *Console) serveCommon() {
 	}
 }
 
-// noPage responds to a request for an address without a page. It redirects if the address only has a slash too many.
+// noPage responds to a request for an address without a page. If the address without its trailing slash has a page, noPage redirects to it.
 func (v *visit) noPage() {
 	at, slash := strings.CutSuffix(strings.TrimPrefix(v.r.URL.Path, v.path), "/")
 	if slash && slices.ContainsFunc(v.pages, func(p *page) bool { return at != "" && p.serves(at) }) {
@@ -123,7 +123,7 @@ func (v *visit) noPage() {
 		return
 	}
 	v.readBadges()
-	v.render(http.StatusNotFound, "fault", frame{Title: "Page not found", Fault: "This address has no page: it may be misspelt, or the page has moved"})
+	v.render(http.StatusNotFound, "fault", frame{Title: "Page not found", Fault: "No page has this address. It may be misspelt, or the page may have moved"})
 }
 
 // Before returns a handler that serves the console and passes requests for other paths to next.
@@ -174,7 +174,7 @@ type visit struct {
 	page   *page
 	period period
 	badges badges
-	// action, typed and failure are the action, the fields and the error of a form with a failed submission, or zero.
+	// action, typed and failure are the action, the submitted fields and the error of a form whose submission failed. Otherwise they are zero.
 	action, failure string
 	typed           url.Values
 	// patient is the request without the deadline of the page. It is nil if the request is not for a page.

@@ -15,14 +15,14 @@ import (
 // getTimeout is the time limit for reading one resource.
 const getTimeout = 10 * time.Second
 
-// Get reads one resource and its amounts for the given plan. It returns nil if the platform responds with 404. Any other response without
-// the resource is an error.
+// Get reads one resource and its amounts for the given plan. It returns nil if the platform responds with 404, and an error for any other
+// response without the resource.
 func (c *Account) Get(
 	ctx context.Context, org string, plan *ledger.Plan, kind operation.Kind, id string, prices *catalog.Snapshot,
 ) (*ledger.PlatformResource, error) {
 	op := c.Gets[kind]
 	if op == nil {
-		return nil, fmt.Errorf("no operation reads kind %s", kind)
+		return nil, fmt.Errorf("the platform's API has no operation that reads a resource of kind %s", kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()

@@ -24,62 +24,62 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream/http1"
 )
 
-// Errors of Do, wrapped together with their causes.
+// Errors of [Client.Do]. They are wrapped together with their causes.
 var (
 	// ErrUnreachable means that no response was received.
 	ErrUnreachable = errors.New("upstream: no response")
 	// ErrTimeout means that the response was not received in time.
 	ErrTimeout = errors.New("upstream: timeout")
-	// ErrUnsent means that no part of the request was sent. It is wrapped together with another of these errors.
-	ErrUnsent = errors.New("upstream: not sent")
+	// ErrUnsent means that no part of the request was sent. It is always wrapped together with one of the other errors.
+	ErrUnsent = errors.New("upstream: request not sent")
 	// ErrCredential means that an organisation has no credential, or that the platform rejected it.
-	ErrCredential = errors.New("upstream: credential refused")
+	ErrCredential = errors.New("upstream: no valid platform credential")
 )
 
 // Config configures the connection to the platform.
 type Config struct {
 	// BaseURL is the URL of the platform's REST API without a path.
 	BaseURL string
-	// Timeout limits the time for response headers and for each part of a body.
+	// Timeout is the time limit for receiving the response headers, and for receiving each part of a body.
 	Timeout time.Duration
-	// ConnectTimeout limits dialling and the TLS handshake.
+	// ConnectTimeout is the time limit for dialling, and for the TLS handshake.
 	ConnectTimeout time.Duration
-	// MaxIdle is the maximum number of idle connections. In the fallback, the limit applies to each
-	// credential.
+	// MaxIdle is the maximum number of idle connections. If http.Transport is used, the limit applies to each credential separately.
 	MaxIdle int
-	// Connections limits the number of open connections; 0 means no limit. Requests wait for a free connection. In the fallback, the
-	// limit applies to each credential.
+	// Connections is the maximum number of open connections; 0 means no limit. Requests wait for a free connection. If http.Transport is used,
+	// the limit applies to each credential separately.
 	Connections int
-	// Proxy is the URL of the proxy, or "" to use the proxy set in the environment.
+	// Proxy is the URL of the proxy. If it is "", the proxy in the environment is used, if any.
 	Proxy string
-	// Duplex permits successful responses that begin before their request has been sent.
+	// Duplex permits successful responses that begin before the request was sent completely.
 	Duplex bool
 }
 
 // Request is a request to the platform. The client adds the organisation's credential.
 type Request struct {
-	// Org is the organisation whose credential is used. Public sends no credential.
+	// Org is the organisation whose credential is sent. If Public is true, no credential is sent.
 	Org    string
 	Public bool
 	Method string
 	// Target is the escaped path with the encoded query.
 	Target string
 	Header http.Header
-	// Body is the body; it may be nil.
+	// Body is the request body. It may be nil.
 	Body []byte
-	// Source, if not nil, is sent instead of Body: Length bytes, or chunked if Length is negative. It is closed if it is an io.Closer.
+	// Source, if not nil, is the request body in place of Body. Length is its number of bytes; if Length is negative, the body is sent
+	// chunked. If Source is an io.Closer, it is closed afterwards.
 	Source io.Reader
 	Length int64
-	// Subdomain, if not "", replaces the first label of the host name.
+	// Subdomain, if not "", is sent in place of the first label of the host name.
 	Subdomain string
-	// Decode removes the content codings gzip, deflate, br and zstd, which some servers apply although the request does not accept them.
-	// Other codings are not changed.
+	// Decode makes the client remove the content codings gzip, deflate, br and zstd from the response. Some servers apply them although the
+	// request does not accept them. Other content codings are not removed.
 	Decode bool
-	// EventStream reports that the response is an event stream, which may be silent indefinitely.
+	// EventStream is true if the response is an event stream, which may be silent indefinitely.
 	EventStream bool
 }
 
-// Client sends requests to the platform. It is safe for concurrent use. Use New.
+// Client sends requests to the platform. It is safe for concurrent use. Use [New] to create a Client.
 type Client struct {
 	base        *url.URL
 	http1       *http1.Transport
@@ -90,7 +90,7 @@ type Client struct {
 	standard map[string]*http.Transport
 }
 
-// New returns a Client for the platform at cfg.BaseURL. credentials maps the ID of an organisation to its platform key. New does not dial.
+// New returns a Client for the platform at cfg.BaseURL. credentials maps IDs of organisations to platform keys. New opens no connections.
 func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {
@@ -193,8 +193,8 @@ func asReadCloser(r io.Reader) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// Authorization returns the Authorization header for an organisation. It is needed only by the Envoy door, which does not send requests
-// itself.
+// Authorization returns the value of the Authorization header for requests of an organisation. Package extproc passes it to Envoy, which
+// sends the requests; all other code uses [Client.Do].
 func (c *Client) Authorization(org string) (string, error) {
 	cred, ok := c.credentials[org]
 	if !ok {
@@ -203,12 +203,12 @@ func (c *Client) Authorization(org string) (string, error) {
 	return cred.authorization(), nil
 }
 
-// Credential returns the credential of an organisation, or the zero value.
+// Credential returns the platform key of an organisation. It returns the zero Credential if the organisation lacks one.
 func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
-// Do sends one request and returns the response with an open body, which the caller must close. ctx applies until the body has been read.
-// Errors of reading the body are errors of this package. The credential is masked in the headers and, unless it is encoded, in the body.
-// After a protocol switch, the body is an io.ReadWriteCloser that fails with ErrTimeout if no data passes in either direction for the
+// Do sends a request and returns the response. The caller must close the response body. ctx applies until the body is closed. Reading the
+// body returns errors of this package. Do masks the platform key in the headers and, unless the body has a content coding, in the body.
+// After a protocol switch, the body is an io.ReadWriteCloser; it returns ErrTimeout if no data passes in either direction for the
 // configured timeout.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	header := maps.Clone(r.Header) // values are never changed, so a shallow copy is enough
@@ -273,7 +273,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Host returns the host name or address of the platform without a port.
+// Host returns the host name or the IP address of the platform, without a port.
 func (c *Client) Host() string { return c.base.Hostname() }
 
 // roundTrip sends a request with the suitable client. The error includes ErrUnsent if nothing was sent.

@@ -25,10 +25,10 @@ import (
 
 // Config configures one receiver.
 type Config struct {
-	URL      egress.URL        `yaml:"url" doc:"https URL of the receiver. A loopback address listed in networks can also use http. Redirects are not followed"`
-	Secret   strictyaml.Secret `yaml:"secret" doc:"key of at least 24 bytes that signs deliveries with HMAC-SHA256, in the header webhook-signature"`
-	Format   Format            `yaml:"format" doc:"format of deliveries. event sends a JSON object with type, time and data; slack sends a text message for Slack incoming webhooks. Empty means event"`
-	Networks []egress.Network  `yaml:"networks" doc:"private networks that the receiver can be in, such as 10.1.0.0/16. A receiver outside these networks must have a public address"`
+	URL      egress.URL        `yaml:"url" doc:"https URL of the receiver, or http for a loopback address in networks. Redirects are not followed. If empty, no webhook is called"`
+	Secret   strictyaml.Secret `yaml:"secret" doc:"key of at least 24 bytes that signs deliveries with HMAC-SHA256 in the header webhook-signature"`
+	Format   Format            `yaml:"format" doc:"event (default) sends a JSON object with type, time and data; slack sends a text for Slack incoming webhooks"`
+	Networks []egress.Network  `yaml:"networks" doc:"private networks that may contain the receiver, such as 10.1.0.0/16. Other receivers need a public address"`
 }
 
 // Format is the format of deliveries. The zero Format is FormatEvent.
@@ -46,7 +46,7 @@ func (Format) Values() []string { return []string{string(FormatEvent), string(Fo
 // minSecret is the minimum length of a secret recommended by the specification.
 const minSecret = 24
 
-// Validate checks c and joins the errors it finds, each with its path.
+// Validate returns all faults of c, joined. Their paths are relative to c.
 func (c *Config) Validate() error {
 	if c.URL.IsZero() {
 		return nil
@@ -59,8 +59,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// reachable returns an error for a receiver with a private address, or with a name used only in private networks, that networks does
-// not list.
+// reachable returns an error if the host of the receiver is a private address that networks does not list, or a name that is used only in
+// private networks while networks is empty.
 func (c *Config) reachable() error {
 	u, err := url.Parse(c.URL.String())
 	if err != nil {
@@ -119,14 +119,14 @@ const (
 	// tries is the number of attempts per delivery, and attemptTimeout the time limit of each attempt.
 	tries          = 6
 	attemptTimeout = 10 * time.Second
-	// maxSend limits the total time of a delivery, including the pauses between attempts. A receiver that requests a longer pause gets no
-	// further attempt.
+	// maxSend is the time limit of a delivery, including the pauses between attempts. If a receiver requests a longer pause, there are no
+	// further attempts.
 	maxSend = 2 * time.Minute
 	// maxAnswer is the number of bytes of a response that are read.
 	maxAnswer = 4096
 )
 
-// New returns a sender for a valid configuration.
+// New returns a Sender. c must be valid; see [Config.Validate]. now is the clock.
 func New(c *Config, now func() time.Time) (*Sender, error) {
 	sign, err := webhooks.NewWebhookRaw([]byte(c.Secret.Reveal()))
 	if err != nil {
@@ -144,8 +144,9 @@ type event struct {
 	Data      any       `json:"data"`
 }
 
-// Send delivers an event with the given type and time. It returns when the event was delivered or all attempts failed. A receiver that
-// gets an event twice sees the same ID. The error is a [backoff.RetryAfterError] if the receiver has requested a pause.
+// Send delivers an event. kind is the type of the event, and at is its time. Send returns when the event is delivered or all attempts have
+// failed. If the receiver gets an event several times, the ID is the same. If the receiver has requested a pause, the error is a
+// [backoff.RetryAfterError].
 func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
 	body, err := s.format.body(event{Type: kind, Timestamp: at, Data: data})
 	if err != nil {

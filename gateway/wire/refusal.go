@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Refusal is the reason why a connection is not read any further. Readers of a body with broken framing receive it as their error.
+// Refusal describes why a request was refused. Nothing more is read from its connection. A handler that reads a body with invalid framing
+// gets the Refusal as a read error.
 type Refusal struct { //nolint:errname // named after its purpose; it is an error only for readers of bodies
 	// Status is the HTTP status of the response.
 	Status int
@@ -20,7 +21,7 @@ func (r *Refusal) Error() string { return "wire: " + r.Reason }
 
 func bad(reason string) *Refusal { return &Refusal{http.StatusBadRequest, reason} }
 
-// The refusals. They are constant, so they cannot reveal any bytes of the request.
+// All refusals. They are constant, so that they cannot reveal bytes of the request.
 //
 //nolint:gochecknoglobals // constants, in all but the language's sense
 var (
@@ -34,19 +35,19 @@ var (
 	errLineEnd      = bad("a line does not end with CR LF")
 	errHeadTooLarge = &Refusal{http.StatusRequestHeaderFieldsTooLarge, "the request line and headers are too large"}
 	errFields       = &Refusal{http.StatusRequestHeaderFieldsTooLarge, "the request has too many headers"}
-	errHost         = bad("the request must have exactly one Host, a name or address with an optional port")
-	errLength       = bad("the Content-Length is not a plain decimal number")
-	errLengths      = bad("the request has more than one Content-Length")
+	errHost         = bad("the request must have exactly one Host header, which contains a name or an address and optionally a port")
+	errLength       = bad("the value of Content-Length is not a plain decimal number")
+	errLengths      = bad("the request has more than one Content-Length header")
 	errCoding       = bad("unsupported Transfer-Encoding: only chunked is supported, and not in HTTP/1.0")
-	errBoth         = bad("the request has both Content-Length and Transfer-Encoding")
+	errBoth         = bad("the request has both a Content-Length and a Transfer-Encoding header")
 	errExpect       = &Refusal{http.StatusExpectationFailed, "unsupported Expect: only 100-continue is supported"}
 	errChunkSize    = bad("a chunk size is not a number of one to eight hexadecimal digits")
 	errChunkExt     = bad("a chunk extension is malformed or too long")
-	errChunkEnd     = bad("a chunk does not end where its size says")
+	errChunkEnd     = bad("the data of a chunk does not have the declared size")
 	errTrailer      = bad("the trailer section is too large")
 )
 
-// response returns the refusal as the final response of a connection, with a problem document (RFC 9457).
+// response returns the final HTTP response of a connection, which contains the refusal as a problem document (RFC 9457).
 func (r *Refusal) response(now time.Time) []byte {
 	body, err := json.Marshal(struct {
 		Title  string `json:"title"`

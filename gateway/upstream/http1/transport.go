@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
-// Errors of RoundTrip, wrapped with their causes.
+// Errors of [Transport.RoundTrip]. They are wrapped together with their causes.
 var (
 	// ErrUnsent means that no part of the request reached the server.
-	ErrUnsent = errors.New("not sent")
+	ErrUnsent = errors.New("request not sent")
 	// ErrMalformed means that the response is malformed or ambiguous.
 	ErrMalformed = errors.New("malformed response")
 	// ErrHTTP2 means that the server supports only HTTP/2.
@@ -30,27 +30,29 @@ var (
 // Transport is an http.RoundTripper for http and https URLs. Its fields must not be changed after the first use. It is safe for concurrent
 // use.
 type Transport struct {
-	// DialContext opens connections and must limit the time to do so. It is required.
+	// DialContext opens connections. It must limit the time for opening a connection. It is required.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSClientConfig is used for https; nil uses the default configuration. ServerName, if empty, and NextProtos are set by the Transport.
+	// TLSClientConfig is the TLS configuration for https. If nil, the default configuration is used. The Transport sets NextProtos, and sets
+	// ServerName if it is empty.
 	TLSClientConfig *tls.Config
-	// TLSHandshakeTimeout limits TLS handshakes. ResponseHeaderTimeout limits the time from the end of the request to the response headers,
-	// and the write of each part of a request. 0 means no limit.
+	// TLSHandshakeTimeout is the time limit of a TLS handshake. ResponseHeaderTimeout is the time limit from the end of the request to the
+	// response headers, and for writing each part of a request. 0 means no limit.
 	TLSHandshakeTimeout, ResponseHeaderTimeout time.Duration
-	// MaxConns limits the number of open connections; 0 means no limit. Requests wait for a connection until their context ends.
+	// MaxConns is the maximum number of open connections; 0 means no limit. Requests wait for a connection until their contexts end.
 	MaxConns int
-	// MaxIdle is the maximum number of idle connections, and IdleTimeout their maximum idle
-	// time.
+	// MaxIdle is the maximum number of idle connections. IdleTimeout is the maximum time that a connection stays idle.
 	MaxIdle     int
 	IdleTimeout time.Duration
-	// Duplex permits responses with a status below 400 that begin before their request has been written. Otherwise they are errors.
+	// Duplex permits responses that begin before the request was written completely. If it is false, such a response is an error unless its
+	// status is at least 400.
 	Duplex bool
-	// MaxAge is the maximum age of a connection for new requests; 0 means no limit.
+	// MaxAge is the maximum age of a connection on which a new request is sent; 0 means no limit.
 	MaxAge time.Duration
 
-	// Fallback sends requests to servers that support only HTTP/2. It is used for all requests after the first response that reveals such a
-	// server, whose request fails, or after the first such handshake, whose request is sent again. If a server closes a connection without
-	// sending a byte, the Transport checks which protocols the server accepts. If Fallback is nil, such requests fail with ErrHTTP2.
+	// Fallback sends requests to servers that support only HTTP/2. When the Transport detects such a server, it uses Fallback for all further
+	// requests. If it detects the server during a TLS handshake, it also sends the current request with Fallback; if it detects the server by
+	// a response, the current request fails. If a server closes a connection without sending a byte, the Transport checks which protocols the
+	// server accepts. If Fallback is nil, requests to such servers fail with ErrHTTP2.
 	Fallback http.RoundTripper
 
 	useFallback atomic.Bool // Fallback sends all requests
@@ -60,8 +62,8 @@ type Transport struct {
 	slots       slots
 }
 
-// RoundTrip implements http.RoundTripper. If the request has GetBody, the body is assumed to be in memory; GetBody is not called. The
-// caller must close the response body, which must not be read by two goroutines at the same time.
+// RoundTrip implements http.RoundTripper. If req.GetBody is set, RoundTrip assumes that the body is in memory; it does not call GetBody.
+// The caller must close the response body. Only one goroutine at a time may read the response body.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := check(req); err != nil {
 		if req.Body != nil {
@@ -116,7 +118,8 @@ func (t *Transport) needsFallback(err error) bool {
 	return true
 }
 
-// CloseIdleConnections closes idle connections. Connections in use are closed when they become idle, unless there is a new request first.
+// CloseIdleConnections closes all idle connections. Connections in use are closed when they become idle, unless a new request is sent
+// first.
 func (t *Transport) CloseIdleConnections() { t.pool.close() }
 
 // check refuses requests that cannot be written as they are.
@@ -127,7 +130,7 @@ func check(req *http.Request) error {
 	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
 		return fmt.Errorf("unsupported scheme %q", req.URL.Scheme)
 	case req.URL.Host == "":
-		return errors.New("no host")
+		return errors.New("URL contains no host")
 	case !isToken(req.Method):
 		return fmt.Errorf("invalid method %q", req.Method)
 	}
