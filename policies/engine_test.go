@@ -115,10 +115,10 @@ func TestDecide(t *testing.T) {
 		{"cpu pod", "createPod", `{"cpu":{"id":"cpu5c","vcpuCount":2}}`, ""},
 		{
 			"type", "createPod", `{"gpu":{"id":"NVIDIA H100 80GB HBM3"}}`,
-			`gpu_allow_list /gpu/id GPU type "NVIDIA H100 80GB HBM3" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
+			`gpu_allow_list /gpu/id GPU type "NVIDIA H100 80GB HBM3" is not on the allow-list for the offer SECURE (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
 price_ceiling /gpu 2.69 USD per GPU-hour exceeds the limit of 2.00 USD (1 x NVIDIA H100 80GB HBM3 (SECURE) at 2.69)`,
 		},
-		{"type in another case", "createPod", `{"gpu":{"id":"nvidia l4"}}`, `gpu_allow_list /gpu/id GPU type "nvidia l4" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
+		{"type in another case", "createPod", `{"gpu":{"id":"nvidia l4"}}`, `gpu_allow_list /gpu/id GPU type "nvidia l4" is not on the allow-list for the offer SECURE (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
 price_ceiling /gpu the price per hour is unknown: GPU type "nvidia l4" is not in the catalog`},
 		{"count", "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod exceed the limit of 2"},
 		{"update", "updatePod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod exceed the limit of 2"},

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// memoryTime is the timeout of one store operation. The store is advisory, so a less exact response is better than a late
-// one.
+// memoryTime is the timeout of one store operation. A less exact response is better than a late one.
 const memoryTime = time.Second
 
 // errStoreDown is the error for a store operation that was skipped because an earlier one failed.
-var errStoreDown = errors.New("the store is skipped after an earlier failure")
+var errStoreDown = errors.New("the store is not called because an earlier call failed")
 
 // everyID is the ID that represents all records of a kind.
 const everyID = ""
 
-// memory tracks store failures of a Client. After a failed read it skips further reads, and after a failed write further
-// writes, so that a hanging store costs a request at most two timeouts.
+// memory tracks store failures of a Client. After a failed read it skips further reads, and after a failed write it skips further writes. A
+// hanging store thus costs a request at most two timeouts.
 type memory struct {
 	unreadable, unwritable bool
 	// unread holds the records that could not be read, by kind and id.
@@ -51,7 +50,7 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 	return err
 }
 
-// writeStore runs a write that replaces the record with the given id, or "" if it replaces none.
+// writeStore runs a write that replaces the record with the given id. id is "" if the write replaces no record.
 func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
 	d.mu.Lock()
 	unread := id != "" && (d.memory.unread[[2]string{kind, id}] || d.memory.unread[[2]string{kind, everyID}])

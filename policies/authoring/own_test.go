@@ -50,8 +50,8 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 		"README.md": "# Own policies\n\nGenerated from Rego.\n\n| policy | description | rules |\n|---|---|---|\n" +
 			"| [`limits`](limits.md) | Few GPUs \\| here | violations |\n| [`sizes`](sizes.md) | sizes | deny, mutate |\n",
 		"limits.md": "# Few GPUs | here\n\nPolicy `limits`, generated from `limits.rego`.\n\nNo more than a team needs.\n\nDefines the rules `violations`.\n\n" +
-			"| parameter | type, default | meaning |\n|---|---|---|\n" +
-			"| `most` | integer, **required** | Most GPUs of one pod. |\n",
+			"| parameter, type, default | meaning |\n|---|---|\n" +
+			"| `most`<br>integer, **required** | Most GPUs of one pod. |\n",
 		"sizes.md": "# sizes\n\nPolicy `sizes`, generated from `sizes.rego`.\n\nDefines the rules `deny`, `mutate`.\n\n" +
 			"The policy can change the body of a call. The response names each change.\n",
 	}

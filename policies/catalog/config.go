@@ -13,8 +13,8 @@ const hoursPerMonth = 730
 
 // Config configures how price lists are cached, and which rates are used for hardware that price lists omit.
 type Config struct {
-	Storage     Storage `yaml:"storage" doc:"rates for storage, which the platform's catalog does not list"`
-	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. A create reserves this rate for the lifetime of the sandbox, because the platform states the actual rate only once the sandbox runs. 0 means that creates are refused" unit:"USD"`
+	Storage     Storage `yaml:"storage" doc:"storage rates in USD per GB and month, which the platform's catalog does not list"`
+	SandboxRate Money   `yaml:"sandbox_rate" doc:"highest hourly rate of any sandbox. Until the platform states the actual rate, the gateway reserves this rate for the sandbox's lifetime. 0 refuses new sandboxes" unit:"USD"`
 
 	// Refresh is the age at which a list is read again.
 	Refresh time.Duration `yaml:"-"`
@@ -27,16 +27,16 @@ type Config struct {
 	Retry time.Duration `yaml:"-"`
 }
 
-// Storage holds the storage prices in USD per GB per month (730 hours). If a rate of network volumes is empty, it is unknown, and calls
-// that need it are refused. Disks always have a rate; "0" excludes them from prices.
+// Storage holds the storage prices in USD per GB per month (730 hours). An empty rate of network volumes means that the rate is unknown;
+// calls that need an unknown rate are refused. Disks always have a rate; "0" excludes them from prices.
 type Storage struct {
 	Standard          string `yaml:"standard" doc:"rate for the first 1000 GB of a STANDARD network volume"`
-	StandardAbove     string `yaml:"standard_above" doc:"rate for the storage above 1000 GB of a STANDARD network volume; empty means the rate for the first 1000 GB"`
-	HighPerformance   string `yaml:"high_performance" doc:"rate for HIGH_PERFORMANCE network volumes. Rates differ by data centre, so set the highest rate of the data centres that you use. The default is the platform's list price at build time"`
+	StandardAbove     string `yaml:"standard_above" doc:"rate above 1000 GB; default standard"`
+	HighPerformance   string `yaml:"high_performance" doc:"rate for HIGH_PERFORMANCE network volumes, which differs by data centre. Set the highest rate of your data centres"`
 	Container         string `yaml:"container" doc:"rate for container disks of running pods, workers and cluster members"`
 	Persistent        string `yaml:"persistent" doc:"rate for persistent storage on the host of a running pod"`
 	PersistentStopped string `yaml:"persistent_stopped" doc:"rate for persistent storage on the host of a stopped pod"`
-	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk to assume if neither the request nor its template sets a size. The platform does not document its default" unit:"GB"`
+	DefaultDisk       int64  `yaml:"default_disk" doc:"container disk size to assume if neither the request nor its template sets a size" unit:"GB"`
 }
 
 // DefaultConfig returns the default configuration.

@@ -101,7 +101,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	}
 	if cfg.Stdout {
 		if deps.Stdout == nil {
-			return nil, errors.New("decision log: Deps.Stdout is required if stdout is set")
+			return nil, errors.New("decision log: Deps.Stdout must be set if the log is written to stdout")
 		}
 		l.queues = append(l.queues, newQueue(&cfg, &streamSink{w: deps.Stdout}))
 	}
@@ -166,8 +166,8 @@ func (l *Log) Backlogs() []Backlog {
 // grace is how long Run continues to write after its context has ended.
 const grace = 3 * time.Second
 
-// Run writes events until ctx ends. Then it writes the queued events for up to a few seconds, closes the sinks, and returns the
-// cause of ctx. A failing sink does not delay the others.
+// Run writes events until ctx ends. Then it writes the queued events for up to a few seconds, closes the sinks, and returns
+// context.Cause(ctx). A failing sink does not delay the others.
 func (l *Log) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, q := range l.queues {

@@ -20,9 +20,9 @@ type Bill struct {
 	Micro    int64
 }
 
-// Bills corrects counted costs to the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the owners'
-// accrued costs. A correction is the bill minus the counted cost of the hour, so that repeating it adds nothing; [Posting.Version] prevents
-// two gateways from posting the same difference. Bills is safe for concurrent use.
+// Bills corrects counted costs to match the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the
+// owners' accrued costs. A correction is the bill minus the counted cost of the hour, so a repeated correction adds nothing.
+// [Posting.Version] prevents two gateways from posting the same difference. Bills is safe for concurrent use.
 type Bills struct {
 	Store    Store
 	Platform Platform
@@ -33,22 +33,22 @@ type Bills struct {
 	lastAsked sync.Map // organisation to the time of its latest bill request
 }
 
-// Corrections sums the changes made by comparing counted costs with bills.
+// Corrections summarizes the changes that made counted costs match the platform's bills.
 type Corrections struct {
 	// Hours is the number of corrected hours, summed over resources.
 	Hours int
-	// Added was added to the counted costs and Subtracted was subtracted, in micro-dollars.
+	// Added and Subtracted are the amounts added to and subtracted from the counted costs, in micro-dollars.
 	Added, Subtracted int64
 }
 
 const (
-	// billsNotice is the name of the notice that stores the start and end of the compared range.
+	// billsNotice is the name of the notice that stores the start and end of the range of hours whose costs were compared with bills.
 	billsNotice = "bills"
-	// gapNotice is the name of the notice for the hours whose roll-ups were lost although their accrued costs were restored.
+	// gapNotice is the name of the notice that stores the hours whose roll-ups were lost although their accrued costs were restored.
 	gapNotice = "history gap"
 	// billsRevised is the time after which a compared hour is compared once more, because platforms revise their bills.
 	billsRevised = 24 * time.Hour
-	// billsStep limits the time range compared at once.
+	// billsStep limits the time range of one comparison.
 	billsStep = 24 * time.Hour
 	// billsPause is the minimum time between two bill requests for one organisation.
 	billsPause = 5 * time.Minute
@@ -56,8 +56,8 @@ const (
 	billsSlack = 2
 )
 
-// Follow compares the hours that have closed since the last call, and those that may have been revised. It starts with the first whole
-// hour after the first call.
+// Follow compares the costs of each hour that has closed since the last call with the bills for the hour. It also compares earlier hours
+// again, because the platform may have revised their bills. It starts with the first whole hour after the first call.
 func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrections, err error) {
 	if b.Delay == 0 {
 		return c, nil
@@ -107,10 +107,10 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 			return c, b.compared(ctx, org, first, to)
 		}
 	}
-	return c, fmt.Errorf("correct costs of %s: %w: another gateway has already posted it", org, ErrUnavailable)
+	return c, fmt.Errorf("correct costs of %s: %w: other gateways changed the costs at the same time", org, ErrUnavailable)
 }
 
-// compared records the compared range.
+// compared records that the costs between first and last were compared with bills.
 func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
 	return b.Store.Notice(ctx, org, billsNotice, span(first, last))
 }
@@ -143,7 +143,7 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 }
 
 // scheduleAll schedules a comparison of all hours since the start of the quarter for which hourly roll-ups are kept. It is called after a
-// rebuild, because the bills contain accrued costs that no gateway remembered.
+// rebuild, because the bills contain costs that no gateway remembered.
 func (b *Bills) scheduleAll(ctx context.Context, org string, state *State) error {
 	if b.Delay == 0 {
 		return nil

@@ -9,11 +9,11 @@ import (
 
 // Config configures ledgers.
 type Config struct {
-	Reconcile  time.Duration `yaml:"reconcile" doc:"interval between reconciliations of the ledger with the platform"`
-	Unresolved time.Duration `yaml:"unresolved" doc:"time to search for the resource of an unanswered call before its reservation is released"`
-	Bills      time.Duration `yaml:"bills" doc:"time from the end of an hour until the platform's bill for that hour is complete. The gateway then corrects the counted cost to match the bill; 0 disables corrections"`
-	Reports    string        `yaml:"reports" doc:"directory in which weekly reports are stored as JSON files. If it is not set, no files are written. See orgs[].alerts.report"`
-	History    Retention     `yaml:"history" doc:"retention period of the cost records of each resource"`
+	Reconcile  time.Duration `yaml:"reconcile" doc:"interval of reconciliations with the platform"`
+	Unresolved time.Duration `yaml:"unresolved" doc:"time to search for the resource of an unanswered call before releasing its reservation"`
+	Bills      time.Duration `yaml:"bills" doc:"time from the end of an hour until the platform's bill for the hour is complete. The gateway then corrects the counted cost; 0 disables corrections"`
+	Reports    string        `yaml:"reports" doc:"directory for weekly reports as JSON files; default none. See orgs[].alerts.report"`
+	History    Retention     `yaml:"history" doc:"retention of cost records"`
 }
 
 // Retention is the retention time of roll-ups, in days.

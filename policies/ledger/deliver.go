@@ -249,7 +249,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 	for i := 0; err == nil && i < len(stray); i++ {
 		h := &stray[i]
 		if err = o.Store.Settle(ctx, org, &Settlement{Hold: h.ID, End: Release}); err == nil {
-			o.Logger.WarnContext(ctx, "released a reservation whose call is no longer in progress", "org", org, "hold", h.ID,
+			o.Logger.WarnContext(ctx, "released a reservation because its call is no longer in progress", "org", org, "hold", h.ID,
 				"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
 			o.Events.Released(org, h)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and a
-// price increase or a lower budget can have the same effect. The zero value takes no action.
+// OverBudgetAction is the action taken when a budget is exceeded. Although every call is checked, a budget can be exceeded because
+// resources keep running, a price increases or the budget is lowered. The zero value takes no action.
 type OverBudgetAction struct {
-	Stop   Order         `yaml:"stop" doc:"order of stopping the pods and deleting the sandboxes of an exceeded budget, until the budget is met: newest or most expensive first; empty stops nothing. Locked pods are not stopped"`
-	Notice time.Duration `yaml:"notice" doc:"time between the notice and the first stop; 0 means 15m"`
+	Stop   Order         `yaml:"stop" doc:"order of stopping pods and deleting sandboxes until the budget is met: newest or most expensive first. Locked pods keep running; empty stops nothing"`
+	Notice time.Duration `yaml:"notice" doc:"time between the announcement and the first stop; default 15m"`
 }
 
 // Order is the order of stopping resources: "newest" or "most_expensive" first. The zero Order stops nothing.
@@ -50,8 +50,8 @@ type Excess struct {
 	Used, Limit int64
 }
 
-// Cause is the reason for stopping pods, or for a notice about an idle resource: an exceeded budget (Excess) or an idle resource (Idle).
-// Idle resources of other kinds are only reported. If both Excess and Idle are nil, the pod's deadline has passed.
+// Cause is the reason for stopping pods or for announcing that a resource is idle: an exceeded budget (Excess) or an idle resource (Idle).
+// Idle resources that are not pods are only reported. If both Excess and Idle are nil, the pod's deadline has passed.
 type Cause struct {
 	Org    string
 	Excess *Excess
@@ -65,7 +65,7 @@ type Cause struct {
 	FirstSent time.Time
 }
 
-// due is a cause with the actions that follow from it. A due without a cause means that the situation recorded under its name has ended.
+// due is a cause with the actions that it requires. A due without a cause means that the situation recorded under its name has ended.
 type due struct {
 	Cause
 
@@ -115,7 +115,7 @@ func (p *pass) enforce(ctx context.Context) error {
 // announced is the recorded value for a cause that stops nothing.
 const announced = "told"
 
-// pursue announces an action, executes it when its time has come, or deletes its record.
+// pursue announces an action, executes the action when it is due, or deletes its record.
 func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	at, err := time.Parse(time.RFC3339, noticed)
 	over := d.Excess == nil && d.Idle == nil
@@ -179,7 +179,7 @@ func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 			next = d.StopAt.Add(time.Since(began)).Format(time.RFC3339)
 		}
 		if err := p.Store.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
-			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID,
+			p.Logger.WarnContext(ctx, "notice was delivered but could not be recorded; the next reconciliation sends it again", "org", p.org, "resource", d.Idle.ID,
 				"error", err.Error())
 		}
 	})

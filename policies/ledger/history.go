@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Item is a source of costs: a resource during the time it belongs to one owner, with the known facts about it.
+// Item is a resource that incurs costs while it belongs to one owner, with the attributes that are known of the resource.
 type Item struct {
 	Resource string `json:"resource"`
 	Kind     string `json:"kind,omitempty"`
@@ -29,8 +29,9 @@ type Item struct {
 	Terms
 }
 
-// Terms are the prices of an item in micro-dollars per hour: the agreed one, and the list price if it differs. In a Series they are the
-// latest known prices, and in a Rollup the prices at its time. They are zero if unknown, if not requested, and for one-time costs.
+// Terms are the prices of an item in micro-dollars per hour: the agreed price, and the list price if it differs. In a Series they are the
+// latest known prices, and in a Rollup the prices at the time of the roll-up. A price is zero if it is unknown or was not requested, and
+// for one-time costs.
 type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
 	// List is the list price; 0 if it equals Rate.
@@ -39,7 +40,7 @@ type Terms struct {
 	GB int64 `json:"gb,omitempty"`
 }
 
-// at returns the known terms if they have the given rate, or else the rate alone.
+// at returns t if it contains the given rate, or else Terms with only that rate.
 func (t Terms) at(rate int64) Terms {
 	if t.Rate == rate {
 		return t
@@ -78,8 +79,9 @@ func (i *Item) sameAs(other *Item) bool {
 	return i.Resource == other.Resource && i.Owner == other.Owner
 }
 
-// Change is a change of an item's rate or a one-time cost. Rate is the difference in micro-dollars per hour, which takes effect at At. At
-// may be earlier than the time of recording. Once is a one-time cost in micro-dollars; it is negative only for adjustments.
+// Change is a change of an item's rate, or a one-time cost of the item. Rate is the new rate minus the old rate, in micro-dollars per hour.
+// It takes effect at At, which may be earlier than the time of recording. Once is the one-time cost in micro-dollars; only adjustments can
+// make it negative.
 type Change struct {
 	Item Item
 	Rate int64
@@ -87,9 +89,8 @@ type Change struct {
 	At   time.Time
 }
 
-// Series is an item that is accruing cost: its rate in micro-dollars per hour and Carry, the part of its cost that is smaller than a
-// micro-dollar, in micro-dollar milliseconds per hour, so that rounding loses nothing. Costs before At, in Unix milliseconds, have been
-// rolled up.
+// Series is an item that accrues cost at Rate, in micro-dollars per hour. The roll-ups already contain its cost up to At, in Unix
+// milliseconds. Carry is the fraction of a micro-dollar that the roll-ups do not contain yet, in micro-dollar milliseconds per hour.
 type Series struct {
 	Item  Item  `json:"item"`
 	Rate  int64 `json:"rate"`
@@ -117,7 +118,7 @@ func (u Unit) Length() time.Duration {
 // Start returns the start of the unit that contains t.
 func (u Unit) Start(t time.Time) time.Time { return t.UTC().Truncate(u.Length()) }
 
-// Rollup is the cost of an item, in micro-dollars, in the unit of time that began at Start.
+// Rollup is the cost of an item, in micro-dollars, in the hour or day that began at Start.
 type Rollup struct {
 	Start time.Time
 	Item  Item
@@ -149,8 +150,8 @@ type RollupInput struct {
 
 // Posting is a set of additions to roll-ups.
 type Posting struct {
-	// Version is the version of the RollupInput that the posting was computed from. If another posting was made since then, nothing is
-	// changed.
+	// Version is the version of the RollupInput that the posting was computed from. The posting is rejected if another posting was made since
+	// that version.
 	Version int64
 	Until   time.Time
 	// Series replace the stored series of the same items. A series without a rate is deleted.
@@ -159,14 +160,15 @@ type Posting struct {
 	Changes int
 	// Rollups are hourly. The store adds them to the daily roll-ups too.
 	Rollups []Rollup
-	// Billed are hourly differences between bill and counted cost. They are also added to the owner's accrued cost in the periods that
-	// contain the hour, unless HistoryOnly is set: then the store had lost the hour's roll-ups, but the accrued cost was restored.
+	// Billed are the hourly differences between the bill and the counted cost. They are also added to the owner's accrued cost in the periods
+	// that contain the hour. HistoryOnly prevents that addition: it is set if the store had lost the roll-ups of the hour but the accrued cost
+	// was restored.
 	Billed      []Rollup
 	HistoryOnly bool
 	Retention   Retention
 }
 
-// RollupStore stores roll-ups. It is the same database as the [Store] whose changes it counts, so that both are lost together.
+// RollupStore stores roll-ups. It must be the same database as the [Store] with the recorded changes, so that both are lost together.
 // Implementations are safe for concurrent use.
 type RollupStore interface {
 	// RollupProgress returns how far the costs have been rolled up.
@@ -189,8 +191,8 @@ type History struct {
 	flight singleflight.Group
 }
 
-// SetResources sets the platform resources of an organisation, which provide facts about items. The map must not be modified
-// afterwards.
+// SetResources sets the resources found at the platform, by ID. History takes additional facts about the items of an organisation from
+// these resources. The map must not be modified afterwards.
 func (h *History) SetResources(org string, found map[string]*PlatformResource) {
 	h.found.Store(org, found)
 }
@@ -205,7 +207,7 @@ func (h *History) known(org string) map[string]*PlatformResource {
 // rollTries limits the retries when another gateway posts first.
 const rollTries = 5
 
-// RollUpHours calls RollUp if an hour has ended or something has changed since the last roll-up.
+// RollUpHours calls RollUp if an hour has ended or the ledger has changed since the last roll-up.
 func (h *History) RollUpHours(ctx context.Context, org string) error {
 	at, err := h.Store.RollupProgress(ctx, org)
 	if err != nil {
@@ -217,7 +219,7 @@ func (h *History) RollUpHours(ctx context.Context, org string) error {
 	return h.RollUp(ctx, org)
 }
 
-// RollUp rolls up the costs of an organisation until now, in small postings.
+// RollUp rolls up the costs that an organisation has accrued up to the present. It splits them into several small postings.
 func (h *History) RollUp(ctx context.Context, org string) error {
 	for range rollTries {
 		t, err := h.Store.RollupInput(ctx, org)
@@ -232,7 +234,7 @@ func (h *History) RollUp(ctx context.Context, org string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("roll up %s: %w: another gateway has already posted it", org, ErrUnavailable)
+	return fmt.Errorf("roll up %s: %w: other gateways rolled up the same costs at the same time", org, ErrUnavailable)
 }
 
 // post applies the postings of a RollupInput. It returns false if another gateway has already posted it.

@@ -55,7 +55,7 @@ type Journal struct {
 	memory map[string]*journalState // by organisation
 	path   string
 	file   *os.File
-	// size is the current size of the file, and least its size when it was last replaced.
+	// size is the current size of the file in bytes. least is its size when it was last replaced.
 	size, least int64
 	// locks are the locks of the file and of former, the files that were taken over and whose content is in memory.
 	locks  []*os.File
@@ -71,8 +71,8 @@ type change struct {
 	image *snapshotState
 }
 
-// OpenJournal opens a journal in dir, which it creates if needed. It loads the memory of all unlocked journals with that name. The
-// store holds the ledgers.
+// OpenJournal opens the journal of this gateway in dir, and creates dir if needed. It loads the content of all journals in dir with the
+// given name that no other gateway has locked. store is the store of the ledgers.
 func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*Journal, error) {
 	j := &Journal{store: store, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*journalState)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -253,7 +253,7 @@ func (j *Journal) replace() error {
 		now.write(&text, line{Org: org, Seen: &m.seen})
 	}
 	if text.Len() > maxJournal {
-		return fmt.Errorf("%w: the owners need %d bytes, but the limit is %d", files.ErrTooLarge, text.Len(), maxJournal)
+		return fmt.Errorf("%w: the owner records take %d bytes, but the limit is %d", files.ErrTooLarge, text.Len(), maxJournal)
 	}
 	if err := files.UnrestrictedTarget(j.path).Replace(text.Bytes()); err != nil {
 		return err

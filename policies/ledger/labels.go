@@ -27,9 +27,9 @@ var (
 
 // LabelRule defines a label that callers may set.
 type LabelRule struct {
-	Name     string   `yaml:"name,required" doc:"name of the label: at most 32 characters from a-z, 0-9 and _.-, starting with a letter"`
+	Name     string   `yaml:"name,required" doc:"at most 32 characters from a-z, 0-9 and _.-, starting with a letter"`
 	Values   []string `yaml:"values" doc:"allowed values; empty allows any value"`
-	Required bool     `yaml:"required" doc:"require the label when a key that is allowed to set it creates a billable resource"`
+	Required bool     `yaml:"required" doc:"require the label when a key that may set it creates a billable resource"`
 }
 
 // Validate checks r and joins the errors it finds, each with its path.
@@ -44,9 +44,9 @@ func (r LabelRule) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ReadLabels parses labels from a header field: a list (RFC 9110, section 5.6.1) of name=value pairs. It rejects labels that the rules
-// do not allow. Each fault is a message that starts with a place, for example "Header[0]", or "Header.project" for a label of that
-// name. Messages never contain values.
+// ReadLabels parses labels from a header field: a list (RFC 9110, section 5.6.1) of name=value pairs. It rejects labels that the rules do
+// not allow. Each fault is a message that starts with the position, for example "Header[0]", or with the name of the label, for example
+// "Header.project". Messages never contain values.
 func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults []string) {
 	refuse := func(format string, args ...any) { faults = append(faults, header+fmt.Sprintf(format, args...)) }
 	if len(text) > maxLength {

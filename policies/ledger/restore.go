@@ -71,8 +71,8 @@ func (v *reservations) end(hold string) {
 	}
 }
 
-// forgotten is the maximum age of an in-flight hold in memory that is missing from the store. The settlement of an older hold was lost.
-// Holds of an earlier process are dropped at once.
+// forgotten is how long an in-flight hold that is missing from the store stays in memory. The settlement of an older hold was lost. Holds
+// of an earlier process are dropped at once.
 const forgotten = time.Minute
 
 // covered drops open and ended holds that are contained in a state read after settlement number from.
@@ -209,8 +209,8 @@ func (m *Snapshots) settled(org string, img *snapshot, s outcome) {
 	img.settled = append(img.settled, s)
 }
 
-// answer contributes to a rebuild: it offers the snapshot, restores the reservations and marks them as restored, once. A ledger that is
-// complete already receives the reservations and owners of a gateway that was not heard in time.
+// answer contributes to a rebuild. It offers the snapshot, restores the reservations and marks them as restored, once per rebuild. If the
+// ledger is already complete because the rebuild did not wait for this gateway, answer adds the gateway's reservations and owners.
 func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complete bool, outbox *Outbox) error {
 	m.mu.Lock()
 	img := m.of(org)
@@ -239,7 +239,7 @@ func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complet
 			return err
 		}
 		if returned > 0 {
-			m.Logger.WarnContext(ctx, "restored owners of resources from a gateway that missed the rebuild",
+			m.Logger.WarnContext(ctx, "restored owners of resources from the memory of a gateway that missed the rebuild of the ledger",
 				"org", org, "returned", returned)
 		}
 		if err := m.returned(ctx, org, returned); err != nil {

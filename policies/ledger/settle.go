@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// due reports whether the pass must determine the outcome of a hold's call, and until when it searches for a result. A resource created
-// by a call of a dead gateway is listed within a minute of the gateway's death.
+// due reports whether the pass must determine the outcome of a hold's call, and until when it searches for a result. A resource created by
+// a call of a dead gateway is listed within a minute after the gateway died.
 func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	if h.Open {
 		return h.Until, true
@@ -113,8 +113,8 @@ func (p *pass) claim(ctx context.Context, f *PlatformResource, h *Hold) bool {
 	return err == nil && mine
 }
 
-// unlisted ends the hold of a create whose result is not listed, or returns nil if the outcome is unknown. The rate of a sandbox that has
-// ended in the meantime is unknown, so the reserved amount is charged. The next pass records the end of the sandbox.
+// unlisted ends the hold of a call whose created resource is not listed, or returns nil if the outcome is unknown. The rate of a sandbox
+// that has ended in the meantime is unknown, so the reserved amount is charged. The next pass records the end of the sandbox.
 func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	release := &Settlement{Hold: h.ID, End: Release}
 	if h.Kind != string(operation.KindSandbox) {
@@ -123,7 +123,7 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	f, err := p.Platform.EndedSandbox(ctx, p.org, h.ID)
 	switch {
 	case err != nil:
-		p.Logger.WarnContext(ctx, "cannot determine whether a lost call created a sandbox that has ended", "org", p.org, "hold", h.ID,
+		p.Logger.WarnContext(ctx, "cannot determine whether a call with a lost response created a sandbox: the sandbox may have ended", "org", p.org, "hold", h.ID,
 			"error", err.Error())
 		return nil
 	case f == nil || p.records[f.ID] != nil || !p.claim(ctx, f, h):
@@ -134,7 +134,7 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	return s
 }
 
-// commit commits a create with the resource that was found.
+// commit commits the hold of a call with the created resource that was found.
 func (p *pass) commit(h *Hold, f *PlatformResource) *Settlement {
 	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, Metadata: h.Metadata}
 	if f.Implausible != "" && h.Resource == "" {

@@ -15,8 +15,8 @@ import (
 
 // Unusual defines when the cost of an hour triggers an alert. The zero Unusual triggers none.
 type Unusual struct {
-	Times   int64         `yaml:"times" doc:"multiple of the usual hourly cost that triggers an alert for a key, a team or the organisation, at most once a day for each. The usual cost is the highest of three figures: the average of this hour of the day over the last 14 days, the cost of the same hour a week ago, and the average of all hours of the last 14 days. Alerts require 7 days of history; 0 disables them"`
-	AtLeast catalog.Money `yaml:"at_least" doc:"minimum hourly cost that triggers an alert; 0 means 1" unit:"USD"`
+	Times   int64         `yaml:"times" doc:"multiple of the usual hourly cost that triggers an alert for a key, a team or the organisation, at most once a day each; 0 disables these alerts. The usual cost is the highest of three figures: the average of this hour of the day over 14 days, the cost of the same hour a week ago, and the average of all hours of 14 days. Requires 7 days of history"`
+	AtLeast catalog.Money `yaml:"at_least" doc:"minimum hourly cost that triggers an alert; default 1" unit:"USD"`
 }
 
 // Validate checks u and joins the errors it finds, each with its path.

@@ -10,13 +10,13 @@ import (
 
 // Config is the policy configuration of one organisation.
 type Config struct {
-	Policies  []Entry    `yaml:"policies" doc:"policies to enable, in any order. The policies account_changes and roles are always enabled, as is run_webhooks if the run interface is served; they use their defaults unless they are listed"`
-	Directory files.Path `yaml:"rego" doc:"directory that contains the organisation's own policies (*.rego) and data (data.json, data.yaml). Files that end in _test.rego are ignored"`
+	Policies  []Entry    `yaml:"policies" doc:"policies to enable, in any order. account_changes, roles and (if the run interface is served) run_webhooks are always enabled, with default parameters unless listed"`
+	Directory files.Path `yaml:"rego" doc:"directory of your own policies (*.rego) and data (data.json, data.yaml). Files that end in _test.rego are ignored"`
 	MayDrop   bool       `yaml:"rego_may_drop" doc:"accept a change to the directory that removes a policy in force"`
-	Bundle    *Bundle    `yaml:"bundle" doc:"OPA bundle that contains the organisation's own policies. The bundle replaces rego"`
+	Bundle    *Bundle    `yaml:"bundle" doc:"OPA bundle with your own policies, in place of rego"`
 	// KeepOnFailure keeps the configuration in force if this one does not compile.
 	KeepOnFailure bool        `yaml:"-"`
-	Exceptions    []Exception `yaml:"exceptions" doc:"temporary exceptions that allow certain callers to make calls that a policy refuses. Each exception names the person who granted it"`
+	Exceptions    []Exception `yaml:"exceptions" doc:"temporary exceptions for calls that a policy refuses"`
 }
 
 // MinPodPrice is lower than the hourly price of any pod of the platform, in USD; the cheapest pod costs a few cents.
@@ -24,8 +24,8 @@ const MinPodPrice = 0.02
 
 // Limits bounds the resources of evaluations.
 type Limits struct {
-	Deadline time.Duration `yaml:"deadline" doc:"time limit for one decision, including the wait for an evaluation slot. A call that exceeds the limit is refused"`
-	Remember int           `yaml:"remember" doc:"maximum number of cached policy results per organisation. Only results that are safe to cache are stored; 0 disables the cache"`
+	Deadline time.Duration `yaml:"deadline" doc:"time limit for one decision, including the wait for an evaluation slot. Slower calls are refused"`
+	Remember int           `yaml:"remember" doc:"maximum cached policy results per organisation; 0 disables the cache. The cache contains only results that are safe to cache"`
 
 	// Concurrency limits the evaluations that run at once. If there are several organisations, each may use half of them, rounded
 	// up, so that no organisation can block the others. 0 means twice the number of cores.

@@ -273,7 +273,7 @@ func (e *encoder) parse(reply string) error {
 			e.numbers = append(e.numbers, n)
 			n, digits = 0, 0
 		default:
-			return fmt.Errorf("%w: character %q", errReply, c)
+			return fmt.Errorf("%w: unexpected character %q", errReply, c)
 		}
 	}
 	if digits == 0 {

@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// writeTracker detects that a server has lost data although it was not replaced: it became the replica of a server with less data and
-// was promoted again, or it was emptied. The server counts the writing exchanges of each Store, each Store remembers the latest count,
-// and a server with a smaller count has lost some of them. The Store that detects this begins a new epoch at the server, from which all
-// other gateways learn about the loss with their next exchange or heartbeat.
+// writeTracker detects that a server has lost data although it was not replaced: it became the replica of a server with less data and was
+// promoted again, or it was emptied. The server counts the writing requests of each Store, and each Store remembers the latest count. A
+// server with a smaller count has lost some of these writes. The Store that detects the loss begins a new epoch at the server. All other
+// gateways learn about the loss from the epoch in the reply to their next request or heartbeat.
 //
-// This needs no additional exchange. It does not detect the loss of data written more than a day ago, when none of its windows is
-// running any more.
+// This needs no additional round trip. It does not detect the loss of data that was written more than a day ago, because no window of that
+// time is still running.
 type writeTracker struct {
 	// writer is the unique name of the Store.
 	writer string
@@ -35,7 +35,7 @@ type remembered struct {
 	written time.Time
 }
 
-// origin identifies the sender of an exchange to a script.
+// origin identifies the sender of a request to a script.
 type origin struct {
 	position
 	key, writer string
@@ -90,7 +90,7 @@ func (s *Store) positionsKey(group string) string {
 	return s.prefix + "{" + group + "}#positions"
 }
 
-// origin returns the origin of an exchange for a group.
+// origin returns the origin of a request for a group.
 func (s *Store) origin(group string) origin {
 	o := origin{position: position{epoch: -1}, key: s.positionsKey(group), writer: s.watch.lineage.writer}
 	if s.watch.config.Recovery >= 0 {
@@ -99,8 +99,8 @@ func (s *Store) origin(group string) origin {
 	return o
 }
 
-// run makes one exchange and decodes the head of its reply into e. It returns [ratelimit.ErrRestarted] if the store has lost data, and
-// during the pause that follows unless there are no operations.
+// run sends ops in one round trip and decodes the head of the reply into e. It returns [ratelimit.ErrRestarted] if the store has lost data.
+// If there are operations, it also returns this error during the following pause.
 func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelimit.Op) error {
 	epoch := s.watch.epoch.Load()
 	if len(ops) > 0 && s.watch.pausing() {
@@ -118,7 +118,7 @@ func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelim
 	if otherwise && at.epoch <= from.epoch {
 		from.announce = true
 		if at, _, err = s.send(ctx, e, from, nil); err != nil {
-			return fmt.Errorf("report the data loss: %w", err)
+			return fmt.Errorf("record in Redis that the server has lost data: %w", err)
 		}
 	}
 	if s.watch.lineage.saw(group, at, s.watch.config.Now()) {
@@ -130,7 +130,7 @@ func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelim
 	return nil
 }
 
-// send makes one exchange.
+// send makes one round trip.
 func (s *Store) send(ctx context.Context, e *encoder, from origin, ops []ratelimit.Op) (p position, otherwise bool, err error) {
 	keys, args := e.encode(s.prefix, from, ops)
 	reply, err := s.apply.Run(ctx, s.once, keys, args...).Text()

@@ -56,10 +56,10 @@ func TestClicksFromTheOverview(t *testing.T) {
 			shows(t, j.tab, "What to change")
 			shows(t, j.tab, "3 GPUs per pod exceed the limit of 2")
 		}},
-		{"who spends most this week, and on what", 2, func(t *testing.T, j *journey) {
+		{"who spends most, and on what", 2, func(t *testing.T, j *journey) {
 			t.Helper()
-			j.press(t, find("main a", "Last 7 days"))
-			j.until(t, `location.pathname === "/ui/cost" && location.search.includes("range=7d")`)
+			j.press(t, find("main a", "Open in cost explorer"))
+			j.until(t, `location.pathname === "/ui/cost"`)
 			first := `document.querySelector('section[aria-label="Groups"] tbody tr')`
 			j.until(t, first+`?.textContent.includes("research")`)
 			j.press(t, first+`.querySelector("a")`)

@@ -281,8 +281,8 @@ func (h *house) grantAndPass(t *testing.T, b *tab) {
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/ui/approvals/grant"] input[name="reason"]`), "the demo on Monday"))
 	click(t, b, `form[action="/ui/approvals/grant"] button`)
 	shows(t, b, "can send the request once")
-	visit(t, b, "All", `location.search.includes("view=all")`)
-	shows(t, b, "Answered by")
+	visit(t, b, "Decided", `location.search.includes("view=decided")`)
+	shows(t, b, "Decided by")
 	shows(t, b, "the demo on Monday")
 	if got := h.pod(t, "key_of_ann", "big", "3"); got != http.StatusCreated {
 		t.Errorf("the granted call: %d, want 201", got)

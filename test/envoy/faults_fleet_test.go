@@ -180,7 +180,7 @@ func (p *proof) badConfiguration(t *testing.T, l *load) {
 	world.Until(t, "gateways refuse their file", func() bool { return said("grapes") })
 	p.configure(func(text string) string { return strings.ReplaceAll(text, p.envoys[0].addr, "203.0.113.7:81") }) // no address of this machine
 	p.reload()
-	world.Until(t, "the Envoy refuses", func() bool { return said("withdrew the Envoy configuration") })
+	world.Until(t, "the Envoy refuses", func() bool { return said("restored the previous configuration of the group") })
 	l.more(50)
 	p.configure(nil)
 	p.reload()

@@ -118,7 +118,7 @@ func TestTLSEverywhere(t *testing.T) {
 			delete(grpc, "initial_metadata")
 			stranger := launch(t, b)
 			world.Until(t, "the gateway refuses an Envoy without the token", func() bool {
-				return strings.Contains(m.logs.String(), "refused an Envoy without a valid envoy.xds.token")
+				return strings.Contains(m.logs.String(), "refused an Envoy that did not send the token in envoy.xds.token")
 			})
 			if d := stranger.shown(t); len(d.listener) > 0 || len(d.clusters) > 1 {
 				t.Errorf("an Envoy without the token has %v and the clusters %v", d.listener, d.clusters)

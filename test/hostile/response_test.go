@@ -146,7 +146,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 		"v1 read":  request("GET", "/v1/pods", k1, ""),
 	} {
 		a := s.ask(t, raw)
-		if a.Status != 502 || !strings.Contains(a.Body, "no complete response") {
+		if a.Status != 502 || !strings.Contains(a.Body, "did not send a complete response") {
 			t.Errorf("%s: %d %s, want 502", name, a.Status, a.Body)
 		}
 		if a.Header.Get("Ratelimit") == "" {

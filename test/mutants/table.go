@@ -35,7 +35,7 @@ func mutants() []mutant {
 		{"a ratchet compares with a price that is not known", "policies/ratchet.go", "out.Cost = Cost{Known: true}", "out.Cost = in.Cost", engine, "Ratchets"},
 		{"an exception by role is for everyone", "policies/exception.go", "return slices.Contains(x.Roles, role)", "return len(x.Roles) > 0", engine, "Exceptions"},
 		{"an exception that has ended lifts", "policies/exception.go", "in.Time.Before(x.From), !in.Time.Before(x.Until),", "in.Time.Before(x.From),", engine, "Exceptions"},
-		{"what one policy said is remembered of others", "policies/policyinput/cache.go", "int64(of)", "0", engine + "/policyinput", "CacheKeys"},
+		{"what one policy said is remembered of others", "policies/policyinput/cache.go", "int64(variant)", "0", engine + "/policyinput", "CacheKeys"},
 		{"what reads the time is remembered", "policies/policyinput/cache.go", "if reads.Touches(\"time\") {", "if false {", engine + "/policyinput", "CacheKeys"},
 		{"a policy in warn refuses", "policies/result.go", "case mode == ModeWarn || c.Rule == \"warn\":", "case c.Rule == \"warn\":", engine, "Modes"},
 		{"a policy that fails allows", "policies/verdict.go", "		if err != nil {\n			return fmt.Errorf(\"policy %s", "		if false {\n			return fmt.Errorf(\"policy %s", engine, "HostileRegoAtRun"},

@@ -53,8 +53,8 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 		t.Fatalf("accrued %s, want an hour of 39.50274", got)
 	}
 	for query, want := range map[string]string{
-		"kind=credit&amount=1": "reason: is required", "kind=gift&reason=x": "expected credit, correction or reset", "kind=credit&reason=x": "amount: must be an amount", "kind=credit&amount=-1&reason=x": "must be positive for kind credit",
-		"kind=reset&amount=1&reason=x": "must be absent for kind reset", "kind=correction&amount=0&reason=x": "amount", "kind=credit&amount=39.6&team=research&reason=x": "team research has accrued 39.50274 USD today",
+		"kind=credit&amount=1": "reason: is required", "kind=gift&reason=x": "expected credit, correction or reset", "kind=credit&reason=x": "amount: must be an amount", "kind=credit&amount=-1&reason=x": "must be positive if kind is 'credit'",
+		"kind=reset&amount=1&reason=x": "must be absent if kind is 'reset'", "kind=correction&amount=0&reason=x": "amount", "kind=credit&amount=39.6&team=research&reason=x": "team research has accrued 39.50274 USD today",
 		"kind=credit&amount=1&key=none&reason=x": `key \"none\" is not configured`, "kind=reset&key=key_research&team=platform&reason=x": `belongs to team \"research\"`,
 		"kind=reset&reason=x&request_id=" + url.QueryEscape("a b"): "request_id", "kind=reset&reason=%20": "reason: is required",
 	} {

@@ -50,8 +50,8 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 					}
 				case "slack":
 					for _, want := range []string{
-						"A call of key key_research, team research in acme is pending approval until ", ": POST /v2/pods, 1 x NVIDIA L4, at most $0.43 per hour. price_ceiling refused it: ",
-						" <https://ops.example/ui/approvals?org=acme|Grant or deny>", " <https://ops.example/ui/requests/" + decision + "|See the refused call>",
+						"A call of key key_research, team research in acme was denied and can be approved until ", ": POST /v2/pods, 1 x NVIDIA L4, at most $0.43 per hour. price_ceiling denied it: ",
+						" <https://ops.example/ui/approvals?org=acme|Grant or deny>", " <https://ops.example/ui/requests/" + decision + "|See the denied call>",
 					} {
 						if !strings.Contains(got.Text, want) {
 							t.Errorf("text %q lacks %q", got.Text, want)

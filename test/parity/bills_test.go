@@ -47,7 +47,7 @@ func TestCostsFollowTheBills(t *testing.T) {
 				t.Errorf("today %s, want %s", got, want)
 			}
 		}
-		if !strings.Contains(d.logs.String(), "corrected counted costs to the platform's bills") {
+		if !strings.Contains(d.logs.String(), "corrected counted costs to match the platform's bills") {
 			t.Error("the log does not tell of the correction")
 		}
 		metrics := ""

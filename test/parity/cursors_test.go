@@ -323,7 +323,7 @@ func TestALostPlace(t *testing.T) {
 		d.remove(t, pods[:10])
 		d.remove(t, pods[30:40])
 		a := d.ask(t, request("GET", "/v2/pods?cursor="+first.next, "key_platform", ""))
-		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: has no position") || !strings.Contains(a.Body, "request the first page") {
+		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: cannot be continued") || !strings.Contains(a.Body, "request the first page") {
 			t.Errorf("%d %s, want 422", a.Status, a.Body)
 		}
 		d.remove(t, pods[40:])

@@ -56,7 +56,7 @@ func TestReadinessTable(t *testing.T) {
 		enter    func(d *door, end func())
 		noticed  string
 	}{
-		{state: "everything answers", noticed: `"status": "ready",`},
+		{state: "all dependencies are up", noticed: `"status": "ready",`},
 		{state: "Redis is down", enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the store is down"},
 		{state: "Redis is full", enter: func(d *door, _ func()) { d.redis.SetError("OOM command not allowed when used memory > 'maxmemory'.") }, noticed: "the store is down"},
 		{
@@ -70,10 +70,10 @@ func TestReadinessTable(t *testing.T) {
 				d.redis.FlushAll()
 			},
 		},
-		{state: "one organisation has no policies: its own calls", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, key: "key_globex", noticed: "1 of 2 organisations"},
-		{state: "one organisation has no policies: calls of others", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, noticed: "1 of 2 organisations"},
+		{state: "one organisation has no policies: calls of this organisation", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, key: "key_globex", noticed: "1 of 2 organisations"},
+		{state: "one organisation has no policies: calls of other organisations", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, noticed: "1 of 2 organisations"},
 		{state: "no organisation has policies", settings: map[string]string{"GLOBEX_BUNDLE": unreachable, "ACME_BUNDLE": unreachable}, noticed: "2 of 2 organisations"},
-		{state: "gateway is draining, and its listeners are open yet", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
+		{state: "the gateway is draining, and its listeners are still open", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
 	} {
 		if s.key == "" {
 			s.key = "key_acme"
@@ -180,7 +180,7 @@ func documentedStates(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(text), "| state | `/readyz` | both doors | reads | calls that lower cost | calls that raise cost |\n")
+	_, table, ok := strings.Cut(string(text), "| state | `/readyz` | data listener, Envoy | reads | calls that lower cost | calls that raise cost |\n")
 	if !ok {
 		t.Fatal("docs/operations.md lacks the table")
 	}

@@ -23,7 +23,7 @@ func (d *door) revoke(t *testing.T, q url.Values) (status int, body string) {
 // mustRevoke revokes tokens of corp.
 func (d *door) mustRevoke(t *testing.T, by, value string) {
 	t.Helper()
-	if status, body := d.revoke(t, url.Values{"issuer": {"corp"}, by: {value}}); status != 200 || !strings.Contains(body, fmt.Sprintf("%q: %q", "by", "admin")) {
+	if status, body := d.revoke(t, url.Values{"issuer": {"corp"}, by: {value}}); status != 200 || !strings.Contains(body, fmt.Sprintf("%q: %q", "by", "unauthenticated")) {
 		t.Fatalf("revoke by %s: %d %s, want 200", by, status, body)
 	}
 }

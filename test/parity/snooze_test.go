@@ -95,8 +95,8 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 				{"another organisation's key", "POST", keep, "key_globex", "", "", 404, "no billable resource of the organisation has this id"},
 				{"what does not exist", "POST", "/tollgate/snooze/" + nothing, "key_research", "", "", 404, "no billable resource of the organisation has this id"},
 				{"for too long", "POST", keep + "?for=721h", "key_research", "", "", 400, "at most 720h0m0s"},
-				{"no duration", "POST", keep + "?for=long", "key_research", "", "", 400, "such as 24h"},
-				{"another parameter", "POST", keep + "?until=1h", "key_research", "", "", 400, "only the parameter for"},
+				{"no duration", "POST", keep + "?for=long", "key_research", "", "", 400, "such as for=24h"},
+				{"another parameter", "POST", keep + "?until=1h", "key_research", "", "", 400, "must be empty or for=DURATION"},
 				{"only asked", "POST", keep, "key_research", "", "Tollgate-Dry-Run: true", 200, `"verdict":"allowed"`},
 			} {
 				var header []string

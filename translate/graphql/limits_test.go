@@ -410,7 +410,7 @@ func TestLongLists(t *testing.T) {
 	})
 	t.Run("CUDA versions", func(t *testing.T) {
 		a, v2 := ask(t, `{"v":{"allowedCudaVersions":[`+strings.Repeat(`"12.4",`, 100)+`"12.4"]}}`)
-		if len(a.Errors) == 0 || a.Errors[0].Message != "allowedCudaVersions: at most 100 versions" || len(v2.calls) != 1 {
+		if len(a.Errors) == 0 || a.Errors[0].Message != "allowedCudaVersions: must have at most 100 versions" || len(v2.calls) != 1 {
 			t.Errorf("errors %v, calls %v", a.Errors, v2.lines())
 		}
 	})

@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// CUDA is a constraint on the CUDA versions of hosts: a list or a minimum, but not both, because v2 accepts only one of
-// them.
+// CUDA is a constraint on the CUDA versions of hosts. It has a list or a minimum, but not both, because v2 does not accept both.
 type CUDA struct {
 	// Versions is nil if no list was given. An empty list allows any version.
 	Versions []string
@@ -19,11 +18,10 @@ type CUDA struct {
 // existing versions.
 const maxCUDAVersions = 100
 
-// CUDAOf validates a constraint. If both a list and a minimum are given, it keeps the versions that are not below the
-// minimum.
+// CUDAOf validates a constraint. If both a list and a minimum are given, it keeps the versions in the list that are at least the minimum.
 func CUDAOf(versions []string, floor string) (CUDA, error) {
 	if len(versions) > maxCUDAVersions {
-		return CUDA{}, invalid("allowedCudaVersions", "at most %d versions", maxCUDAVersions)
+		return CUDA{}, invalid("allowedCudaVersions", "must have at most %d versions", maxCUDAVersions)
 	}
 	if versions != nil {
 		versions = translate.Unique(versions)

@@ -33,8 +33,8 @@ type Deps struct {
 	Meter  metric.Meter
 }
 
-// Recorder adds up calls and passes the totals to a Writer. It is safe for concurrent use. Run writes the totals
-// periodically; without Run, they are only written by Flush.
+// Recorder adds up calls and passes the totals to a Writer. It is safe for concurrent use. Run writes the totals periodically; without Run,
+// only Flush writes them.
 type Recorder struct {
 	deps    Deps
 	source  string
@@ -61,7 +61,7 @@ func NewRecorder(deps Deps) (*Recorder, error) {
 	r := &Recorder{deps: deps, source: rand.Text(), pending: make(map[string]*pending)}
 	var err error
 	r.dropped, err = deps.Meter.Int64Counter("tollgate.legacy.dropped",
-		metric.WithDescription("Calls to legacy APIs that are missing from the migration report."))
+		metric.WithDescription("Number of calls to legacy APIs that the migration report does not contain."))
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}
@@ -144,7 +144,7 @@ func (r *Recorder) countUnwritten(ctx context.Context) {
 	r.deps.Logger.WarnContext(ctx, "dropping unwritten legacy call counts", "calls", calls)
 }
 
-// Flush writes all calls recorded so far. After an error, unwritten totals remain in order for the next call.
+// Flush writes all calls recorded so far. After an error, the unwritten totals are kept and written by the next Flush.
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()

@@ -65,7 +65,7 @@ func (r *request) vcpus() (int64, error) {
 	asked := max(r.body.whole("vcpuCount", 2), 2)
 	count := translate.PowerOfTwo(asked)
 	if count == 0 {
-		return 0, bad("vcpuCount: %d exceeds every machine", asked)
+		return 0, bad("vcpuCount: no machine has %d vCPUs", asked)
 	}
 	if count != asked {
 		r.Warn("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")

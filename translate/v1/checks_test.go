@@ -181,7 +181,7 @@ func TestInputChecks(t *testing.T) {
 		"cuda nonsense":       {"POST /v1/pods", `{"imageName":"i","allowedCudaVersions":["twelve"]}`, `allowedCudaVersions: "twelve" is not a version like 12.4`},
 		"cuda contradiction":  {"POST /v1/pods", `{"imageName":"i","allowedCudaVersions":["11.8"],"minCudaVersion":"12.0"}`, "allowedCudaVersions: no version is at least minCudaVersion 12.0"},
 		"country nonsense":    {"POST /v1/pods", `{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"countryCodes":["Romania"]}`, `countryCodes: "Romania" is not a country code of two capital letters`},
-		"vcpu nonsense":       {"POST /v1/pods", `{"imageName":"i","computeType":"CPU","vcpuCount":9007199254740992}`, "vcpuCount: 9007199254740992 exceeds every machine"},
+		"vcpu nonsense":       {"POST /v1/pods", `{"imageName":"i","computeType":"CPU","vcpuCount":9007199254740992}`, "vcpuCount: no machine has 9007199254740992 vCPUs"},
 		"missing key":         {"POST /v1/networkvolumes", `{"name":"n","size":20}`, "missing required key: 'dataCenterId'"},
 		"empty required text": {"POST /v1/containerregistryauth", `{"name":"n","username":"u","password":""}`, "missing required key: 'password'"},
 		"min above max":       {"POST /v1/endpoints", `{"templateId":"t","name":"n","workersMin":4,"workersMax":3}`, "workersMin: must be at most workersMax (3)"},

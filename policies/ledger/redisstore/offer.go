@@ -92,7 +92,7 @@ func (s *Store) Offer(ctx context.Context, org string, o *ledger.Offer) error {
 	for batch := range slices.Chunk(fields, 2*offerBatch) {
 		args := append([]any{offerKept.Milliseconds(), o.At.UnixMilli()}, batch...)
 		if err := ownersScript.Run(ctx, s.client, []string{owners}, args...).Err(); err != nil {
-			return fmt.Errorf("offer snapshot: %w: %w", ledger.ErrUnavailable, err)
+			return fmt.Errorf("offer a snapshot of the ledger to other gateways: %w: %w", ledger.ErrUnavailable, err)
 		}
 	}
 	for batch := range slices.Chunk(o.Balances, offerBatch) {
@@ -101,7 +101,7 @@ func (s *Store) Offer(ctx context.Context, org string, o *ledger.Offer) error {
 			args = append(args, nameOf(b.Scope), integers(b.Encode(o.At, o.Zone)...))
 		}
 		if _, err := s.run(ctx, s.offer, org, s.keys(org), args); err != nil {
-			return fmt.Errorf("offer snapshot: %w", err)
+			return fmt.Errorf("offer a snapshot of the ledger to other gateways: %w", err)
 		}
 	}
 	return nil
