@@ -1,16 +1,14 @@
 # METADATA
 # title: Account changes
 # description: >-
-#   Restricts who may change the SSH keys and delegations of the platform account, which affect
-#   everyone who uses the account. Templates, network volumes and registries have an owner, and
-#   isolation restricts who may change them. Reads are not restricted. The policy is always enabled;
-#   list it with your own roles to change it, or with mode shadow to disable it. To use an SSH key
-#   in your own pod, set PUBLIC_KEY in the pod's env.
+#   Restricts who may change the SSH keys and delegations of the platform account, which affect all
+#   users of the account and have no owner. Everyone may read them. The policy is always enabled;
+#   to change or disable it, add an entry with other roles or with mode shadow. To use an SSH key in
+#   your own pod, set PUBLIC_KEY in the pod's env.
 # custom:
 #   params:
 #     roles:
-#       description: >-
-#         Roles that may make these changes. A caller needs one of the roles. Default - admin.
+#       description: Roles that may make these changes; default admin. A caller needs one of them.
 #       type: array
 #       items: {type: string, format: role}
 #   example:

@@ -1,8 +1,8 @@
 # METADATA
 # title: Cloud tier
 # description: >-
-#   Restricts the clouds in which pods may be placed. A pod that names no cloud is placed in SECURE.
-#   The policy does not apply to clusters and endpoints, which cannot choose a cloud.
+#   Restricts the clouds of pods. A pod without a chosen cloud is placed in SECURE. Clusters and
+#   endpoints cannot choose a cloud.
 # custom:
 #   params:
 #     clouds:

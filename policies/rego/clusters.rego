@@ -1,23 +1,23 @@
 # METADATA
 # title: Clusters
-# description: Limits the types of clusters, and the number of pods and GPUs in a cluster.
+# description: Limits cluster types, and the pods and GPUs of a cluster.
 # custom:
 #   params:
 #     allow:
-#       description: Whether clusters may be created.
+#       description: Allow creating clusters.
 #       type: boolean
 #       default: true
 #     types:
-#       description: Types of clusters that may be created.
+#       description: Allowed cluster types.
 #       type: array
 #       minItems: 1
 #       items: {enum: [APPLICATION, TRAINING, SLURM, RAY]}
 #     max_pods:
-#       description: Maximum number of pods in a cluster.
+#       description: Maximum pods of a cluster.
 #       type: integer
 #       minimum: 0
 #     max_gpus:
-#       description: Maximum number of GPUs in a cluster, pods times GPUs per pod.
+#       description: Maximum GPUs of a cluster (pods times GPUs per pod).
 #       type: integer
 #       minimum: 0
 #   allow_lists: [types]

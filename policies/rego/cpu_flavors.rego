@@ -1,16 +1,16 @@
 # METADATA
 # title: CPU flavours
-# description: Restricts the CPU flavours that may be used and the number of vCPUs of a pod or worker.
+# description: Restricts the CPU flavours and the number of vCPUs of pods and workers.
 # custom:
 #   params:
 #     flavors:
 #       description: >-
-#         CPU flavours that may be used, e.g. cpu5c. The platform's longer form with a size
-#         (cpu5c-4-8) counts as its flavour. Default - any.
+#         Allowed CPU flavours, such as cpu5c; default any. A form with a size (cpu5c-4-8) counts as
+#         its flavour.
 #       type: array
 #       items: {type: string, minLength: 1, format: cpu_flavor}
 #     max_vcpus:
-#       description: Maximum number of vCPUs of a pod or worker. A size in the name of a flavour counts, too.
+#       description: Maximum vCPUs of a pod or worker, including a size in the name of a flavour.
 #       type: integer
 #       minimum: 0
 #   any_of: [flavors, max_vcpus]

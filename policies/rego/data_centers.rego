@@ -1,10 +1,8 @@
 # METADATA
 # title: Data centres and regions
 # description: >-
-#   Restricts the data centres in which resources may be placed. A call that leaves the choice to
-#   the scheduler is refused, unless choose is set; then the list in choose is added to the call, or
-#   its first item for a sandbox. The platform treats the data centre of a sandbox as a preference
-#   and may place it elsewhere.
+#   Restricts the data centres of resources. A call that leaves the choice to the scheduler is
+#   refused unless choose is set. The platform treats the data centre of a sandbox as a preference.
 # custom:
 #   params:
 #     allow:
@@ -13,7 +11,9 @@
 #       minItems: 1
 #       items: {type: string, minLength: 1, format: data_center}
 #     choose:
-#       description: Data centres added to a create that names none. Each must be allowed.
+#       description: >-
+#         Data centres to set in create requests without one (for a sandbox, only the first). Each
+#         must be allowed.
 #       type: array
 #       items: {type: string, minLength: 1, format: data_center}
 #       default: []

@@ -1,20 +1,19 @@
 # METADATA
 # title: Container disk
-# description: >-
-#   Limits the container disk, which is billed while a container runs. A create without a disk size
-#   is evaluated with the size it will have.
+# description: Limits the container disk, which is billed while a container runs.
 # custom:
 #   params:
 #     max_gb:
-#       description: Maximum size of the container disk in GB.
+#       description: Maximum size in GB.
 #       type: integer
 #       minimum: 1
 #     default_gb:
-#       description: Size in GB added to a create that has neither a disk size nor a template.
+#       description: >-
+#         Size in GB to set in create requests that have neither a disk size nor a template.
 #       type: integer
 #       minimum: 1
 #     platform_default_gb:
-#       description: Size in GB that the platform uses for a create without a disk size.
+#       description: Size in GB that the platform uses for create requests without a disk size.
 #       type: integer
 #       minimum: 0
 #       default: 20

@@ -1,10 +1,9 @@
 # METADATA
 # title: Environment rules
 # description: >-
-#   Restricts environment variables. It refuses forbidden names, and credentials in plain text
-#   anywhere in a body except the password of a registry. It restricts account secrets to the
-#   callers they are assigned to, and refuses references to secrets in the names of variables.
-#   Messages never contain values.
+#   Restricts environment variables. Refuses forbidden names, account secrets that the
+#   caller may not use, references to secrets in names of variables, and credentials in plain text
+#   anywhere in a body except the password of a registry. Messages never contain values.
 # custom:
 #   params:
 #     forbidden:
@@ -13,7 +12,7 @@
 #       items: {type: string, minLength: 1, format: variable}
 #       default: []
 #     case_sensitive:
-#       description: Whether forbidden is case-sensitive. If not, AWS_* also forbids aws_key.
+#       description: Match forbidden case-sensitively. If false, AWS_* also forbids aws_key.
 #       type: boolean
 #       default: false
 #     required:
@@ -31,9 +30,7 @@
 #       items: {type: string, format: regex}
 #       default: []
 #     secrets:
-#       description: >-
-#         Names of the account secrets that the caller may refer to, create and change. Default -
-#         any.
+#       description: Account secrets that the caller may refer to, create and change; default any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     max:

@@ -1,19 +1,16 @@
 # METADATA
 # title: Field values
-# description: >-
-#   Sets fields of a body - default values if the caller omits them, or forced values regardless of
-#   what the caller sends. The changed body is validated and evaluated again, and the response tells
-#   the caller what was changed.
+# description: Sets fields of a body. The changed body is validated and evaluated again.
 # custom:
 #   params:
 #     defaults:
-#       description: Maps operations to pointers and values that are set if absent.
+#       description: Values to set if absent, by operation and pointer.
 #       type: object
 #       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {format: body_pointer}}
 #       default: {}
 #     force:
-#       description: Maps operations to pointers and values that are always set.
+#       description: Values to always set, by operation and pointer.
 #       type: object
 #       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {format: body_pointer}}

@@ -1,9 +1,9 @@
 # METADATA
 # title: GPU allow-list
 # description: >-
-#   Allows only the listed GPU types. The policy checks every field that names one - gpu.id of a
-#   pod, compute.gpuTypeId of a cluster and, for serverless endpoints, every member of every pool
-#   that is not excluded. Ids are compared byte by byte with the platform's catalog.
+#   Allows only the listed GPU types in gpu.id of a pod and compute.gpuTypeId of a cluster. For an
+#   endpoint, all GPU types of its pools must be listed, except excluded types. Ids are compared
+#   byte by byte.
 # custom:
 #   params:
 #     gpus:
@@ -13,8 +13,8 @@
 #       default: []
 #     by_offer:
 #       description: >-
-#         Additional GPU type ids by offer - SECURE and COMMUNITY for pods, CLUSTER for clusters,
-#         SERVERLESS for endpoints.
+#         GPU type ids for one offer only - SECURE or COMMUNITY pods, CLUSTER for clusters, SERVERLESS
+#         for endpoints.
 #       type: object
 #       additionalProperties: false
 #       default: {}
@@ -38,7 +38,10 @@ types(params) := {{"message": message, "pointer": named.pointer} |
 	some named in gpu.named
 	allowed := allowed_in(params, named.offer)
 	not named.id in allowed
-	message := sprintf("GPU type %s is not on the allow-list (allowed: %s)", [quoted(named.id), value.listed(allowed)])
+	message := sprintf(
+		"GPU type %s is not on the allow-list for the offer %s (allowed: %s)",
+		[quoted(named.id), named.offer, value.listed(allowed)],
+	)
 }
 
 pools(params) := {{"message": message, "pointer": entry.pointer} |

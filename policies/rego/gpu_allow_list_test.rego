@@ -46,7 +46,7 @@ test_deny_another_spelling if {
 }
 
 test_deny_says_what_is_allowed if {
-	testing.messages(gpu_allow_list.violations(params)) == {`GPU type "H" is not on the allow-list (allowed: "NVIDIA L4")`} with input as testing.create(
+	testing.messages(gpu_allow_list.violations(params)) == {`GPU type "H" is not on the allow-list for the offer SECURE (allowed: "NVIDIA L4")`} with input as testing.create(
 		"pod",
 		{"gpu": {"id": "H"}},
 	)

@@ -1,19 +1,18 @@
 # METADATA
 # title: GPUs per pod
 # description: >-
-#   Limits the number of GPUs of a pod, serverless worker or cluster member, and the number that a
-#   whole resource can have at once - pods times GPUs for a cluster, workers times GPUs for an
-#   endpoint.
+#   Limits the GPUs of a pod, worker or cluster member, and of a whole cluster (pods times GPUs) or
+#   endpoint (workers times GPUs).
 # custom:
 #   params:
 #     max_per_pod:
-#       description: Maximum number of GPUs of a pod, worker or cluster member.
+#       description: Maximum GPUs of a pod, worker or cluster member.
 #       type: integer
 #       minimum: 0
 #     max_per_resource:
 #       description: >-
-#         Maximum number of GPUs of a whole cluster or endpoint. Default - max_per_pod for a
-#         cluster, no limit for an endpoint.
+#         Maximum GPUs of a whole cluster or endpoint; default max_per_pod for a cluster, no limit
+#         for an endpoint.
 #       type: integer
 #       minimum: 0
 #   required: [max_per_pod]

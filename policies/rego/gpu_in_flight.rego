@@ -1,19 +1,18 @@
 # METADATA
 # title: GPUs in flight
 # description: >-
-#   Limits the number of GPUs that a team or the organisation uses at once - the GPUs recorded in
-#   the ledger plus the GPUs added by the call, with serverless workers at their maximum. If the
-#   ledger is unavailable, the call is refused. Entries in mode enforce without roles and exceptions
-#   also act as budgets (docs/spend.md), which apply to concurrent calls. Only the policy enforces
-#   limits of 0.
+#   Limits the GPUs that a team or the organisation uses at once. Counts the GPUs in the ledger and the
+#   GPUs of the call. Endpoints count with their maximum workers. If the ledger is unavailable, the
+#   call is refused. A limit above 0 also acts as a budget for concurrent calls (docs/spend.md) if
+#   its entry has mode enforce, is not approvable and has no roles or exceptions.
 # custom:
 #   params:
 #     max_per_team:
-#       description: Maximum number of GPUs of a team at once.
+#       description: Maximum GPUs of a team.
 #       type: integer
 #       minimum: 0
 #     max_per_org:
-#       description: Maximum number of GPUs of the organisation at once.
+#       description: Maximum GPUs of the organisation.
 #       type: integer
 #       minimum: 0
 #   any_of: [max_per_team, max_per_org]

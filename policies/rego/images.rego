@@ -1,17 +1,16 @@
 # METADATA
 # title: Image registries and digests
 # description: >-
-#   Restricts the registries or repositories of container images, and can require a digest. An image
-#   without a registry is from Docker Hub. An invalid image reference is refused.
+#   Restricts the registries or repositories of container images, and can require a digest. Invalid
+#   image references are refused.
 # custom:
 #   params:
 #     allow:
 #       description: >-
-#         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories (ghcr.io/acme/train).
-#         Docker Hub is docker.io, and its official images are docker.io/library. Images of endpoint
-#         builds are in the platform's own registry; allow its host, or the path before the
-#         endpoint's name, as shown in the imageName of a build. An empty list allows every
-#         registry.
+#         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories (ghcr.io/acme/train);
+#         default any. Docker Hub, also for images without a registry, is docker.io. Its official
+#         images are in docker.io/library. For images of endpoint builds, allow the host of the
+#         platform's registry, or the path before the endpoint's name in the imageName of a build.
 #       type: array
 #       items: {type: string, minLength: 1, format: repository}
 #       default: []

@@ -1,8 +1,6 @@
 # METADATA
 # title: Kill switch
-# description: >-
-#   Refuses every call of the callers it applies to, except calls that stop or delete billed
-#   resources.
+# description: Refuses all calls, except calls that stop or delete billed resources.
 # custom:
 #   params:
 #     reason:
@@ -10,7 +8,7 @@
 #       type: string
 #       default: ""
 #     stopping:
-#       description: Whether stopping and deleting is allowed or refused.
+#       description: Allow or refuse stopping and deleting.
 #       type: string
 #       enum: [allowed, refused]
 #       default: allowed

@@ -1,14 +1,13 @@
 # METADATA
 # title: Lifetime
 # description: >-
-#   Refuses to start, restart or update a pod older than the limit, so that it ends and is created
-#   again under the current rules. It also limits the times a sandbox may request. If a request
-#   omits them, the platform's defaults apply - a lifetime of 3600 seconds, and 600 seconds without
-#   activity.
+#   Refuses to start, restart or update a pod older than the limit, so that it is created again
+#   under the current rules. Limits the lifetime (default 3600 seconds) and the idle timeout
+#   (default 600 seconds) that a sandbox may request.
 # custom:
 #   params:
 #     max_hours:
-#       description: Maximum age in hours at which a pod can still be started or changed.
+#       description: Maximum age of a pod in hours.
 #       type: number
 #       exclusiveMinimum: 0
 #     max_sandbox_seconds:

@@ -1,6 +1,6 @@
 # METADATA
 # title: Naming
-# description: Requires the names of resources of the listed kinds to match a pattern.
+# description: Requires the names of resources to match a pattern.
 # custom:
 #   params:
 #     pattern:
@@ -18,7 +18,7 @@
 #       items: {enum: [pod, cluster, endpoint, template, network_volume, registry, sandbox]}
 #       default: [pod, cluster, endpoint]
 #     example:
-#       description: A name that matches, shown in refusals.
+#       description: Matching name, shown in refusals.
 #       type: string
 #       default: ""
 #   any_of: [pattern, max_length]

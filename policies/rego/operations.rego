@@ -1,12 +1,10 @@
 # METADATA
 # title: Operations
-# description: >-
-#   Allows or refuses operations by name. See also read_only, which allows only reads, and
-#   kill_switch, which refuses everything.
+# description: Allows or refuses operations by name. See also read_only and kill_switch.
 # custom:
 #   params:
 #     allow:
-#       description: Operations to allow, e.g. createPod. All others are refused. Default - all.
+#       description: Operations to allow, such as createPod; default all.
 #       type: array
 #       items: {type: string, format: operation}
 #     deny:

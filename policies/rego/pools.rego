@@ -1,12 +1,10 @@
 # METADATA
 # title: Serverless pools
-# description: >-
-#   Restricts the pools from which endpoints get workers. The GPU types in a pool are checked by
-#   gpu_allow_list.
+# description: Restricts the pools of endpoints. See gpu_allow_list for the GPU types in a pool.
 # custom:
 #   params:
 #     pools:
-#       description: Pools that endpoints may use.
+#       description: Allowed pools.
 #       type: array
 #       minItems: 1
 #       items: {type: string, minLength: 1, format: pool}

@@ -1,16 +1,14 @@
 # METADATA
 # title: Exposed ports
-# description: Restricts the ports a container may expose, and their number.
+# description: Restricts the ports of a container.
 # custom:
 #   params:
 #     allow:
-#       description: >-
-#         Ports that may be exposed, in the platform's form (8888/http), or a whole protocol (http).
-#         Default - any.
+#       description: Ports that may be exposed (8888/http), or a whole protocol (http); default any.
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #     deny:
-#       description: Ports that must not be exposed, in the same form as in allow.
+#       description: Ports that must not be exposed, in the same form.
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #       default: []

@@ -1,17 +1,17 @@
 # METADATA
 # title: Price ceiling
 # description: >-
-#   Limits the hourly price of a resource, and the price of a GPU-hour without disks. The price of a
-#   resource includes its disks and is the highest price over all placements that the call allows. A
-#   call whose price is unknown or outdated is refused.
+#   Limits the hourly price of a resource with its disks, and the price of a GPU-hour without disks.
+#   The price is the highest over all placements that the call allows. A call whose price is unknown
+#   or outdated is refused.
 # custom:
 #   params:
 #     max_usd_per_hour:
-#       description: Maximum price of the whole resource in USD per hour.
+#       description: Maximum USD per hour of the whole resource.
 #       type: number
 #       exclusiveMinimum: 0
 #     max_usd_per_gpu_hour:
-#       description: Maximum price of one GPU in USD per hour.
+#       description: Maximum USD per hour of one GPU.
 #       type: number
 #       exclusiveMinimum: 0
 #   any_of: [max_usd_per_hour, max_usd_per_gpu_hour]

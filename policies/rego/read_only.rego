@@ -1,12 +1,10 @@
 # METADATA
 # title: Read-only
-# description: >-
-#   Refuses every call that changes anything. Stopping and deleting, which only reduce costs, can
-#   remain allowed.
+# description: Refuses all calls that change anything.
 # custom:
 #   params:
 #     allow_stopping:
-#       description: Allow calls that stop, delete or cancel.
+#       description: Allow calls that stop, delete or cancel, which only reduce costs.
 #       type: boolean
 #       default: false
 #     reason:

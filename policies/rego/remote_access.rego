@@ -1,6 +1,6 @@
 # METADATA
 # title: Remote access
-# description: Controls whether pods and clusters may start SSH and Jupyter and join the global network.
+# description: Controls SSH, Jupyter and the global network of pods and clusters.
 # custom:
 #   params:
 #     ssh:

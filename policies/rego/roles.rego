@@ -1,22 +1,22 @@
 # METADATA
 # title: Roles
 # description: >-
-#   Controls what each role may do. A caller may do what any of its roles allows; a role that is not
-#   listed allows nothing. By default, a viewer can read everything except logs. An operator can
-#   also create, change and delete pods, clusters, endpoints, templates, network volumes,
-#   registries, secrets and sandboxes, start and stop resources, run commands in sandboxes, read
-#   logs and run jobs. An admin can do everything. Isolation controls whose resources a caller may
-#   change. SSH keys and delegations, which have no owner, require the role admin. The policy is
-#   always enabled; list it with your own grants to change it, or with mode shadow to disable it. A
-#   key without roles has the role operator.
+#   Controls what each role may do. A caller may do what any of its roles allows; roles that are not
+#   listed allow nothing, and a key without roles has the role operator. By default, a viewer can
+#   read everything except logs. An operator can also create, change and delete pods, clusters,
+#   endpoints, templates, network volumes, registries, secrets and sandboxes, start and stop
+#   resources, run commands in sandboxes, read logs and run jobs. An admin can do everything. SSH
+#   keys and delegations require the role admin. Isolation controls whose resources a caller may
+#   change. The policy is always enabled; to change or disable it, add an entry with other grants or
+#   with mode shadow.
 # custom:
 #   params:
 #     grants:
 #       description: >-
-#         Grants of each role as kind:verb, where * means all. Kinds - pod, cluster, endpoint,
-#         template, network_volume, registry, secret, sandbox, delegation, account, catalog,
-#         billing, job, gateway. Verbs - read, logs, create, update, delete, start, stop, restart,
-#         run, cancel, exec. The grants replace the defaults.
+#         Grants of each role as kind:verb, in place of the defaults; * means all. Kinds - pod,
+#         cluster, endpoint, template, network_volume, registry, secret, sandbox, delegation,
+#         account, catalog, billing, job, gateway. Verbs - read, logs, create, update, delete,
+#         start, stop, restart, run, cancel, exec.
 #       type: object
 #       propertyNames: {format: role}
 #       additionalProperties:

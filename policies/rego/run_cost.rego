@@ -1,10 +1,10 @@
 # METADATA
 # title: Run interface - cost per run
 # description: >-
-#   Limits the highest cost of a run of a public model. The price is taken from this entry,
-#   otherwise from the organisation's prices.runs, otherwise from the platform's published prices. A
-#   model without a known price is refused. Runs on the account's own endpoints are billed through
-#   their workers; list these endpoints in endpoints, or declare their prices.
+#   Limits the highest cost of a run of a public model. The price is from this policy, otherwise
+#   from the organisation's prices.runs, otherwise from the platform's published prices. A model
+#   without a known price is refused. Your own endpoints are billed by their workers. Add them to
+#   endpoints, or declare their prices.
 # custom:
 #   params:
 #     max_usd_per_run:
@@ -13,10 +13,10 @@
 #       exclusiveMinimum: 0
 #     prices:
 #       description: >-
-#         Maps models to prices that replace the declared or published ones; 0 means free.
-#         usd_per_run is used as it is; usd_per_second is multiplied by input.duration
-#         (default_seconds if absent), and usd_per_million_tokens by the highest number of tokens of
-#         all choices together (default_tokens for each choice if the body sets no limit).
+#         Prices by model; 0 means free. usd_per_run is fixed, usd_per_second is multiplied by
+#         input.duration (default_seconds if absent), and usd_per_million_tokens by the highest
+#         number of tokens of all choices together (default_tokens for each choice if the body sets
+#         no limit).
 #       type: object
 #       additionalProperties:
 #         type: object
@@ -29,7 +29,7 @@
 #           default_tokens: {type: integer, minimum: 1}
 #       default: {}
 #     endpoints:
-#       description: The account's own endpoints, which are not checked.
+#       description: Your own endpoints, which are not checked.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []

@@ -1,22 +1,19 @@
 # METADATA
 # title: Run interface - endpoints and models
 # description: >-
-#   Restricts the endpoints and public models to which jobs may be sent, and the models that chat
-#   and completion calls may name.
+#   Restricts the endpoints and public models of jobs, and the models in chat and completion calls.
 # custom:
 #   params:
 #     endpoints:
-#       description: Endpoint ids and public model names to which jobs may be sent. Default - any.
+#       description: Endpoint ids and public model names for jobs; default any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     models:
-#       description: >-
-#         Models that may be named in chat and completion calls and in the input of jobs. Default -
-#         any.
+#       description: Models in chat and completion calls and in the input of jobs; default any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_webhooks:
-#       description: Whether a job may name a webhook.
+#       description: Allow jobs to use a webhook.
 #       type: boolean
 #       default: true
 #   allow_lists: [endpoints, models]

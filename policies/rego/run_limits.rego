@@ -1,26 +1,23 @@
 # METADATA
 # title: Run interface - limits
-# description: >-
-#   Limits tokens, execution time and media length of a job. With set_defaults the limits are added
-#   to calls that set none.
+# description: Limits tokens, execution time and media length of a job.
 # custom:
 #   params:
 #     max_tokens:
 #       description: >-
-#         Maximum number of tokens that a run of a text model may produce, for all choices of all
-#         prompts together.
+#         Maximum tokens that a text model may produce, for all choices of all prompts together.
 #       type: integer
 #       minimum: 1
 #     max_execution_ms:
-#       description: Maximum execution time of a job in milliseconds (policy.executionTimeout).
+#       description: Maximum execution time in milliseconds (policy.executionTimeout).
 #       type: integer
 #       minimum: 5000
 #     max_ttl_ms:
-#       description: Maximum time that a job may exist in milliseconds (policy.ttl).
+#       description: Maximum lifetime of a job in milliseconds (policy.ttl).
 #       type: integer
 #       minimum: 10000
 #     max_duration_seconds:
-#       description: Maximum length of the requested video or audio in seconds (input.duration).
+#       description: Maximum length of video or audio in seconds (input.duration).
 #       type: number
 #       exclusiveMinimum: 0
 #     set_defaults:

@@ -1,8 +1,7 @@
 # METADATA
 # title: Run interface - safety checker
 # description: >-
-#   Keeps the safety checker of image and video models enabled. If a call disables it, it is enabled
-#   again; for the listed models it is always set.
+#   Keeps the safety checker of image and video models enabled, also if a call disables it.
 # custom:
 #   params:
 #     models:

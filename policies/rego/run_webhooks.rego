@@ -1,22 +1,21 @@
 # METADATA
 # title: Run interface - addresses
 # description: >-
-#   Restricts the hosts that a job may contact - by its webhooks, and by s3Config, where the worker
-#   stores its output. The policy is always enabled with its defaults if the run interface is
-#   served. It refuses addresses that do not use https, addresses in private, local and reserved
-#   networks, and names that only such networks resolve. A public name can still resolve to a
-#   private address; only a list of hosts prevents that. The input and the messages of a job are not
-#   checked.
+#   Restricts the hosts in a job's webhooks and in its s3Config, where the worker
+#   stores its output. Addresses that do not use https, addresses in private, local and reserved
+#   networks, and names that resolve only in such networks are refused. Only a list of hosts
+#   excludes public names that resolve to private addresses. The input and messages of a job are not
+#   checked. The policy is always enabled if the run interface is served.
 # custom:
 #   params:
 #     hosts:
 #       description: >-
-#         Hosts that jobs may name; *.example.com matches every name below example.com. Default -
-#         any host that is not private.
+#         Allowed hosts, with *.example.com for every name below example.com; default all hosts that
+#         are not private.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_private:
-#       description: Whether jobs may name private hosts.
+#       description: Allow private hosts.
 #       type: boolean
 #       default: false
 #   example:

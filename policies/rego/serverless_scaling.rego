@@ -1,6 +1,7 @@
 # METADATA
 # title: Serverless scaling and timeouts
-# description: Limits idle timeout, execution timeout, scaler and cold-start acceleration of endpoints.
+# description: >-
+#   Limits idle timeout, execution timeout, scaler and cold-start acceleration of endpoints.
 # custom:
 #   params:
 #     max_idle_seconds:
@@ -12,17 +13,17 @@
 #       type: integer
 #       minimum: 1
 #     scalers:
-#       description: Scalers that may be used.
+#       description: Allowed scalers.
 #       type: array
 #       minItems: 1
 #       items: {enum: [QUEUE_DELAY, REQUEST_COUNT]}
 #     flashboot:
-#       description: Cold-start accelerations that may be used.
+#       description: Allowed cold-start accelerations.
 #       type: array
 #       minItems: 1
 #       items: {enum: ["OFF", FLASHBOOT, PRIORITY_FLASHBOOT]}
 #     min_requests_per_worker:
-#       description: Minimum scaling.requestCount, so that a burst does not start every worker.
+#       description: Minimum scaling.requestCount, so that a burst does not start all workers.
 #       type: integer
 #       minimum: 1
 #   any_of: [max_idle_seconds, max_timeout_ms, scalers, flashboot, min_requests_per_worker]

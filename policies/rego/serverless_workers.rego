@@ -1,16 +1,16 @@
 # METADATA
 # title: Serverless workers
 # description: >-
-#   Limits the number of workers of an endpoint, and the number that is always on. The policy also
-#   refuses a min above max, which the platform does not check.
+#   Limits the maximum and minimum workers of an endpoint. Refuses a minimum above the maximum,
+#   which the platform does not check.
 # custom:
 #   params:
 #     max_workers:
-#       description: Maximum number of workers of an endpoint.
+#       description: Maximum workers of an endpoint.
 #       type: integer
 #       minimum: 0
 #     max_always_on:
-#       description: Maximum number of workers that run without requests (workers.min).
+#       description: Maximum workers without requests (workers.min).
 #       type: integer
 #       minimum: 0
 #   any_of: [max_workers, max_always_on]

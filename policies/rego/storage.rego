@@ -1,12 +1,11 @@
 # METADATA
 # title: Storage kinds and sizes
 # description: >-
-#   Limits persistent mounts (host-local, deprecated by the platform), network volumes, and the
-#   volumes that may be mounted.
+#   Limits persistent mounts (host-local, deprecated by the platform) and network volumes.
 # custom:
 #   params:
 #     allow_persistent:
-#       description: Whether persistent mounts may be used.
+#       description: Allow persistent mounts.
 #       type: boolean
 #       default: false
 #     max_persistent_gb:
@@ -18,11 +17,11 @@
 #       type: integer
 #       minimum: 0
 #     volume_types:
-#       description: Types of network volumes that may be created; a create must name one.
+#       description: Allowed types of new network volumes; a create request must contain one.
 #       type: array
 #       items: {enum: [STANDARD, HIGH_PERFORMANCE]}
 #     volumes:
-#       description: Ids of the network volumes that may be mounted. Default - any.
+#       description: Network volumes that may be mounted; default any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #   allow_lists: [volume_types, volumes]

@@ -1,9 +1,8 @@
 # METADATA
 # title: Templates
 # description: >-
-#   Restricts the templates that pods, endpoints and sandboxes may use - the organisation's own,
-#   public ones, or listed ones - and whether templates may be made public. The other policies
-#   evaluate the settings of a template as if they were in the body.
+#   Restricts the templates of pods, endpoints and sandboxes, and publishing templates. The other
+#   policies evaluate the settings of a template as if they were in the body.
 # custom:
 #   params:
 #     allow_own:
@@ -15,12 +14,12 @@
 #       type: boolean
 #       default: false
 #     allow:
-#       description: Ids of additional templates that are allowed.
+#       description: Ids of additional allowed templates.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
 #     allow_publishing:
-#       description: Whether templates may be public.
+#       description: Allow making templates public.
 #       type: boolean
 #       default: false
 #   example:

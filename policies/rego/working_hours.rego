@@ -1,9 +1,9 @@
 # METADATA
 # title: Working hours
 # description: >-
-#   Allows billable resources to be created or started only on these days, between from and to. If
-#   from is later than to, the window runs past midnight into the next day. Reading, stopping and
-#   deleting are always allowed.
+#   Allows creating and starting billable resources only on the listed days, between from and to. If
+#   from is later than to, the permitted period ends on the next day. Reading, stopping and deleting are
+#   always allowed.
 # custom:
 #   params:
 #     timezone:

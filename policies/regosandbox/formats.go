@@ -27,7 +27,7 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 			faults = append(faults, ast.NewError(code, at, "%s", message))
 		}
 		check := func(call []*ast.Term, at *ast.Location) {
-			if len(call) < 2 || !isSprintf(call[0]) {
+			if len(call) < 2 || call[0].String() != sprintf {
 				return
 			}
 			switch format, ok := call[1].Value.(ast.String); {
@@ -57,16 +57,4 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 		}).Walk(modules[file])
 	}
 	return faults
-}
-
-// isSprintf reports whether a term names sprintf.
-func isSprintf(t *ast.Term) bool {
-	switch v := t.Value.(type) {
-	case ast.Var:
-		return v == sprintf
-	case ast.Ref:
-		return len(v) == 1 && v[0].Equal(ast.VarTerm(sprintf))
-	default:
-		return false
-	}
 }
