@@ -5,7 +5,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Schema returns the JSON Schema of the configuration file, for editors.
+// Schema returns a JSON Schema of the configuration file. Editors use it for completion and checks.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(settings.Default(), strictyaml.SchemaOptions{Title: "tollgate configuration"})
+	return strictyaml.Schema(settings.Default(), "tollgate configuration")
 }

@@ -14,53 +14,67 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Inputs records everything that a configuration was read from, except the environment: its file, the files of its secrets, and its policy
-// directories, each with a digest. The zero Inputs is empty.
+// Inputs records the files and directories where a configuration was read, such as configuration files, files of secrets and policy
+// directories, each with a digest. It does not record environment variables. The zero Inputs is empty.
 type Inputs struct {
-	seen map[string]digest
-	// known holds files whose content cannot have changed while size, modification time and identity are the same.
-	known map[string]reading
-	// sources read the input files again, with the restrictions that applied to the first read.
-	sources map[string]source
-	// patterns are the keys of seen that are glob patterns. The digest of a pattern covers the matching names.
-	patterns []string
-	// skip holds patterns of directory names to leave out below an input.
+	found map[string]input // by path
+	// skip holds name patterns of directories to ignore in the tree of an input.
 	skip []string
 }
 
-// Tree returns Inputs that cover a directory, so that Watch can serve commands that read a directory instead of a configuration file. It
-// covers everything below dir except directories whose names match a pattern of skip, as defined by [filepath.Match].
+// input is a file, a directory or a glob pattern.
+type input struct {
+	digest digest
+	// stat is the information of a file whose content is unchanged as long as its size, modification time and identity are unchanged. It is
+	// nil for all other inputs.
+	stat fs.FileInfo
+	// read reads an input file again, with the restrictions that applied to the first read. It is nil for directories and patterns.
+	read source
+	// pattern is set for a glob pattern, whose digest covers the matching names.
+	pattern bool
+}
+
+// Tree returns Inputs for the directory tree dir, with which a command can [Watch] a directory instead of a configuration file. The Inputs
+// ignore directories whose names match a pattern in skip; see [filepath.Match] for patterns.
 func Tree(dir string, skip ...string) Inputs {
 	in := Inputs{skip: skip}
-	in.add(dir, in.digestOf(dir))
+	in.directory(dir)
 	return in
 }
 
-// reading is the digest and file information of a file that was read.
-type reading struct {
-	digest digest
-	stat   fs.FileInfo
-}
-
-// holds reports whether a file with information stat is unchanged since it was read.
-func (r reading) holds(stat fs.FileInfo) bool {
-	return os.SameFile(r.stat, stat) && r.stat.Size() == stat.Size() && r.stat.ModTime().Equal(stat.ModTime())
+// holds reports whether stat shows that the file is unchanged since it was read.
+func (i input) holds(stat fs.FileInfo) bool {
+	return i.stat != nil && os.SameFile(i.stat, stat) && i.stat.Size() == stat.Size() && i.stat.ModTime().Equal(stat.ModTime())
 }
 
 // digest is the SHA-256 digest of an input.
 type digest [sha256.Size]byte
 
-func (in *Inputs) add(path string, d digest) {
-	if in.seen == nil {
-		in.seen, in.known, in.sources = make(map[string]digest), make(map[string]reading), make(map[string]source)
+func (in *Inputs) set(path string, i input) {
+	if in.found == nil {
+		in.found = make(map[string]input)
 	}
-	in.seen[path] = d
+	in.found[path] = i
 }
+
+// add adds a directory or pattern, with its state at the time of the first call.
+func (in *Inputs) add(path string, i input) {
+	if _, had := in.found[path]; !had {
+		i.digest = in.digestOf(path, i)
+		in.set(path, i)
+	}
+}
+
+// pattern adds a glob pattern to the inputs.
+func (in *Inputs) pattern(pattern string) { in.add(pattern, input{pattern: true}) }
+
+// directory adds a directory to the inputs.
+func (in *Inputs) directory(path string) { in.add(path, input{}) }
 
 // source reads an input file.
 type source func() ([]byte, error)
 
-// read reads a file and adds it to the inputs. It deducts the size and the time from the allowance.
+// read reads a file and adds it to the inputs. It deducts the size of the file and the time spent from the allowance.
 func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) {
 	name := p.String()
 	if a.time <= 0 {
@@ -70,82 +84,68 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	stat, serr := files.Stat(name) // before the read, so that the next check notices a change during the read
 	data, err := read()
 	a.time -= time.Since(started)
-	in.add(name, contentOf(data, err))
-	in.sources[name] = read
-	if serr == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
-		in.known[name] = reading{in.seen[name], stat}
-	}
+	in.set(name, input{digest: contentOf(data, err), stat: settled(stat, serr), read: read})
 	if a.bytes -= len(data); a.bytes < 0 && err == nil {
 		err = a.tooLarge(name)
 	}
 	return data, err
 }
 
-// reuse copies the entry of a file from the previous inputs if its size, modification time and identity are unchanged. It reports whether it
-// did.
+// reuse copies the entry of a file from the previous inputs and returns true if the size, modification time and identity of the file are
+// unchanged.
 func (in *Inputs) reuse(name string, before *Inputs) bool {
-	r, known := before.known[name]
-	if !known {
+	i := before.found[name]
+	if i.stat == nil {
 		return false
 	}
-	if stat, err := files.Stat(name); err != nil || !r.holds(stat) {
+	if stat, err := files.Stat(name); err != nil || !i.holds(stat) {
 		return false
 	}
-	in.add(name, r.digest)
-	in.sources[name], in.known[name] = before.sources[name], r
+	in.set(name, i)
 	return true
 }
 
 // paths lists the files that were read.
-func (in *Inputs) paths() []string { return slices.Collect(maps.Keys(in.sources)) }
-
-// pattern adds a glob pattern to the inputs. Its digest covers the matching names at the time of the first call.
-func (in *Inputs) pattern(pattern string) {
-	if slices.Contains(in.patterns, pattern) {
-		return
-	}
-	in.patterns = append(in.patterns, pattern)
-	in.add(pattern, in.digestOf(pattern))
+func (in *Inputs) paths() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(in.found)), func(path string) bool { return in.found[path].read == nil })
 }
 
-// directory adds a directory to the inputs, with its state at the time of the first call.
-func (in *Inputs) directory(path string) {
-	if _, had := in.seen[path]; !had {
-		in.add(path, in.digestOf(path))
-	}
-}
-
-// tick is longer than the timestamp resolution of file systems. A file that is written twice within a tick may have the same modification
-// time with different content.
+// tick is longer than the timestamp resolution of file systems. If a file is written twice within a tick, the content may change without a
+// change of the modification time.
 const tick = 2 * time.Second
 
-// current returns the current state of the same inputs. It does not read files whose size, modification time and identity are unchanged.
+// settled returns stat for a regular file that was last written more than a tick ago, and nil for everything else.
+func settled(stat fs.FileInfo, err error) fs.FileInfo {
+	if err != nil || !stat.Mode().IsRegular() || time.Since(stat.ModTime()) <= tick {
+		return nil
+	}
+	return stat
+}
+
+// current returns Inputs with the current digests of the same files and directories. It does not read files whose size, modification time
+// and identity are unchanged.
 func (in Inputs) current() Inputs {
-	now := Inputs{skip: in.skip, patterns: in.patterns}
-	for path := range in.seen {
+	now := Inputs{skip: in.skip}
+	for path, i := range in.found {
 		stat, err := files.Stat(path)
-		before, known := in.known[path]
-		if err != nil || !known || !before.holds(stat) {
-			before = reading{in.digestOf(path), stat}
+		if err != nil || !i.holds(stat) {
+			i.digest = in.digestOf(path, i)
 		}
-		now.add(path, before.digest)
-		if read, ok := in.sources[path]; ok {
-			now.sources[path] = read
-		}
-		if err == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
-			now.known[path] = before
-		}
+		i.stat = settled(stat, err)
+		now.set(path, i)
 	}
 	return now
 }
 
-func (in Inputs) equal(o Inputs) bool { return maps.Equal(in.seen, o.seen) }
+func (in Inputs) equal(o Inputs) bool {
+	return maps.EqualFunc(in.found, o.found, func(a, b input) bool { return a.digest == b.digest })
+}
 
-// directories returns the directories to watch for changes of an input: the directory of each path and, since paths may be symbolic links,
-// the directory of the target, and all directories below a directory.
+// directories returns the directories to watch for changes of the inputs. For each path, these are its parent directory, the parent
+// directory of the target if the path is a symbolic link, and all subdirectories if the path is a directory.
 func (in Inputs) directories() []string {
 	var dirs []string
-	for path := range in.seen {
+	for path := range in.found {
 		dirs = append(dirs, filepath.Dir(path))
 		more, _ := files.WithTimeout("stat", path, func() ([]string, error) { return in.below(path), nil }) // a path that does not answer has no directories
 		dirs = append(dirs, more...)
@@ -153,47 +153,53 @@ func (in Inputs) directories() []string {
 	return dirs
 }
 
-// below returns the directory of the target of path, and all directories below the target.
+// below returns the parent directory of the target of path, and all subdirectories of the target.
 func (in Inputs) below(path string) []string {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil
 	}
-	dirs, entries := []string{filepath.Dir(target)}, 0
+	dirs := []string{filepath.Dir(target)}
 	if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
 		return dirs
 	}
-	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
-		if entries++; entries > maxEntries {
-			return filepath.SkipAll
-		}
-		if in.skips(target, name, d) {
-			return filepath.SkipDir
-		}
+	in.walk(target, func(name string, d fs.DirEntry, err error) {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, name)
 		}
-		return nil // loading reports unreadable files
 	})
 	return dirs
 }
 
-// skips reports whether a directory below root is left out.
-func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
-	return name != root && d != nil && d.IsDir() && slices.ContainsFunc(in.skip, func(pattern string) bool {
-		match, err := filepath.Match(pattern, d.Name())
-		return match && err == nil
+// maxEntries is the maximum number of files and directories examined in the tree of an input.
+const maxEntries = 20_000
+
+// walk calls visit for the files and directories in the tree root, which must not be a symbolic link, except ignored directories.
+func (in Inputs) walk(root string, visit func(name string, d fs.DirEntry, err error)) {
+	entries := 0
+	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if entries++; entries > maxEntries {
+			return filepath.SkipAll
+		}
+		if name != root && d != nil && d.IsDir() && slices.ContainsFunc(in.skip, func(pattern string) bool {
+			match, err := filepath.Match(pattern, d.Name())
+			return match && err == nil
+		}) {
+			return filepath.SkipDir
+		}
+		visit(name, d, err)
+		return nil // loading reports unreadable files
 	})
 }
 
-// digestOf returns the digest of a file's content, or of the names, sizes and times of everything below a directory. The digest of an
-// unreadable input differs from every digest of a readable one.
-func (in Inputs) digestOf(path string) digest {
-	if read, ok := in.sources[path]; ok {
-		return contentOf(read())
+// digestOf returns the digest of a file's content, or the digest of the names, sizes and times of all files in a directory tree. The digest
+// of an unreadable input differs from the digests of all readable inputs.
+func (in Inputs) digestOf(path string, i input) digest {
+	if i.read != nil {
+		return contentOf(i.read())
 	}
 	d, err := files.WithTimeout("stat", path, func() (digest, error) {
-		if slices.Contains(in.patterns, path) {
+		if i.pattern {
 			names, err := filepath.Glob(path)
 			return contentOf([]byte(strings.Join(names, "\x00")), err), nil
 		}
@@ -209,33 +215,22 @@ func (in Inputs) digestOf(path string) digest {
 	return d
 }
 
-// maxEntries limits the files and directories examined below an input.
-const maxEntries = 20_000
-
-// treeDigest implements digestOf for a directory that is not a symbolic link.
+// treeDigest is digestOf for a directory that is not a symbolic link.
 func (in Inputs) treeDigest(target string) digest {
-	h, entries := sha256.New(), 0
-	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
-		if entries++; entries > maxEntries {
-			return filepath.SkipAll
-		}
-		if in.skips(target, name, d) {
-			return filepath.SkipDir
-		}
+	h := sha256.New()
+	in.walk(target, func(name string, _ fs.DirEntry, err error) {
 		var stat fs.FileInfo
 		if err == nil {
 			stat, err = os.Stat(name)
 		}
-		if err != nil {
-			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // writing to a hash cannot fail
-			return nil
-		}
-		if stat.IsDir() { // its times and size also change with skipped entries
+		switch { // writing to a hash cannot fail
+		case err != nil:
+			_, _ = fmt.Fprintf(h, "%q %q\n", name, err)
+		case stat.IsDir(): // its times and size also change with skipped entries
 			_, _ = fmt.Fprintf(h, "%q %s\n", name, stat.Mode())
-			return nil
+		default:
+			_, _ = fmt.Fprintf(h, "%q %d %d %s\n", name, stat.Size(), stat.ModTime().UnixNano(), stat.Mode())
 		}
-		_, _ = fmt.Fprintf(h, "%q %d %d %s\n", name, stat.Size(), stat.ModTime().UnixNano(), stat.Mode())
-		return nil
 	})
 	return digest(h.Sum(nil))
 }

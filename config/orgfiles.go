@@ -39,14 +39,14 @@ type orgPart struct {
 	places  []settings.Destination
 }
 
-// isReusable reports whether the section of a file can be reused from the previous configuration.
+// isReusable reports whether the section of a file in the previous configuration can be reused.
 func (l *Loaded) isReusable(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
 		!slices.ContainsFunc(p.places, func(s settings.Destination) bool { return s.Check() != nil }) &&
 		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
 }
 
-// storeOrgs stores the sections of files for the next configuration.
+// storeOrgs stores the sections of organisation files, so that the next configuration can reuse them.
 func (l *Loaded) storeOrgs() {
 	for i := range l.Config.Orgs {
 		o := &l.Config.Orgs[i]
@@ -66,8 +66,8 @@ func (l *Loaded) storeOrgs() {
 	}
 }
 
-// readOrgFiles reads the files that match a pattern. The names that match are inputs. A symbolic link that leads out of the directory is a
-// fault, and so is anything other than a file.
+// readOrgFiles reads the files that match the pattern of organisation files, and adds the pattern to the inputs. It reports a fault for a
+// symbolic link that leads out of the directory, and for a match that is not a regular file.
 func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	pattern := beside(dir, l.Config.OrgsFiles)
 	if l.Config.OrgsFiles == "" {
@@ -96,24 +96,25 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	return found, nil
 }
 
-// readOrgFile returns the content of an organisation file. Unless Reread is set, a file unchanged since the previous configuration is not
-// read again. A rejected file is not read again either: the rejected content stays the recorded input, so that a later correction counts as
-// a change.
+// readOrgFile returns the content of an organisation file. Unless Reread is set, it does not read a file that is unchanged since the
+// previous configuration. It never reads a rejected file again: the digest of the rejected content stays in the inputs, so that a later
+// correction counts as a change.
 func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	if l.refused[name] != "" {
 		return nil, nil
 	}
 	if before := l.from.Previous; before != nil && !l.from.Reread {
 		part := before.files[name]
-		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.reuse(name, &before.Inputs) {
+		if part != nil && part.digest == before.Inputs.found[name].digest && l.Inputs.reuse(name, &before.Inputs) {
 			return part.data, nil
 		}
 	}
 	return l.readFor(&settings.Org{File: name}, files.ConfinedPath(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
-// includeOrgs adds the organisations of files to the organisations of the main file. Unchanged files come first, so that if two files
-// define an entry that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
+// includeOrgs adds the organisations of files to the organisations of the main file. It adds unchanged files first: if two files define an
+// entry that must be unique, the fault is then reported for the changed file. It returns syntax and decoding faults in form, and all other
+// faults in other.
 func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
 	if l.from.Previous != nil {
@@ -152,10 +153,10 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 		positions, err := l.positions.Include(f.path, f.data, at, o)
 		faults, _ := errors.AsType[strictyaml.Errors](err)
 		if f.err != nil {
-			faults = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
+			faults = strictyaml.Errors{{File: f.path, Path: at, Message: files.Cause(f.err).Error()}}
 		}
 		o.File, o.Untrusted = f.path, len(faults) > 0
-		l.files[f.path] = &orgPart{data: f.data, digest: l.Inputs.seen[f.path], main: l.main, positions: positions}
+		l.files[f.path] = &orgPart{data: f.data, digest: l.Inputs.found[f.path].digest, main: l.main, positions: positions}
 		form = append(form, faults...)
 		if len(faults) == 0 {
 			err := l.Config.OrgBounds.Check(o)
@@ -166,29 +167,29 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 	return form, other
 }
 
-// causeOf returns an error without the path it contains.
-func causeOf(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		return p.Err
-	}
-	return err
+// resolveSecrets resolves secrets. It leaves a secret that an organisation may not name unresolved.
+func (l *Loaded) resolveSecrets() error {
+	return l.eachSection(func(section any, o *settings.Org) error {
+		return strictyaml.ResolveSecrets(section, l.from.Env, l.secretReader(o))
+	})
 }
 
-// resolveSecrets resolves all secrets except those that an organisation may not name.
-func (l *Loaded) resolveSecrets() error {
+// eachSection calls do for the configuration without its organisations, with a zero Org, and for each organisation that is trusted and not
+// reused. It joins the errors.
+func (l *Loaded) eachSection(do func(section any, o *settings.Org) error) error {
 	orgs := l.Config.Orgs
 	l.Config.Orgs = nil
-	errs := []error{strictyaml.ResolveSecrets(&l.Config, l.from.Env, l.secretReader(new(settings.Org)))}
+	errs := []error{do(&l.Config, new(settings.Org))}
 	l.Config.Orgs = orgs
 	for i := range orgs {
-		if !orgs[i].Untrusted && !orgs[i].Reused {
-			errs = append(errs, fault.At(fault.Index("orgs", i), strictyaml.ResolveSecrets(&orgs[i], l.from.Env, l.secretReader(&orgs[i]))))
+		if o := &orgs[i]; !o.Untrusted && !o.Reused {
+			errs = append(errs, fault.At(fault.Index("orgs", i), do(o, o)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// restoreOrgs adds the last valid sections of organisations whose files were rejected.
+// restoreOrgs adds the sections that the organisations of rejected files had in the previous configuration.
 func (l *Loaded) restoreOrgs() {
 	before := l.from.Previous
 	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
@@ -204,8 +205,8 @@ func (l *Loaded) restoreOrgs() {
 	}
 }
 
-// blamed returns the files that err concerns, with the text of the faults. It returns nil if a fault concerns anything else, or a file that
-// was already rejected.
+// blamed returns the texts of the faults in err by organisation file. It returns nil if a fault does not concern an organisation file, or
+// concerns a file that was already rejected.
 func (l *Loaded) blamed(err error) map[string]string {
 	faults, _ := errors.AsType[strictyaml.Errors](l.Locate(err))
 	refused := make(map[string]string)

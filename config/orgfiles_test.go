@@ -468,7 +468,7 @@ func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return now, now.Config.Org("acme").Contact
+		return now, now.Config.Org("acme").Contact.Text
 	}
 	d.age(file, written)
 	now, _ := reload(nil)
@@ -480,7 +480,7 @@ func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
 	anew, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
 		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Previous: now, Reread: true,
 	}, nil)
-	if err != nil || anew.Config.Org("acme").Contact != "other" {
+	if err != nil || anew.Config.Org("acme").Contact.Text != "other" {
 		t.Errorf("read anew, contact is not the other one: %v", err)
 	}
 	now, _ = reload(nil)

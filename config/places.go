@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// validateLogs reports logs whose size limit is less than one line, and a file that both logs would write.
+// validateLogs reports a log whose rotation size is too small for one line, and a file that both logs would write.
 func validateLogs(c *settings.Config) fault.Found {
 	var errs fault.Found
 	d, a := c.Decisions.File, c.Audit.File
@@ -52,7 +52,7 @@ func shipped(c *settings.Config, name string) bool {
 	return ok && (rest == "otlp" && c.Audit.OTLP.Endpoint != "" || rest == "webhook" && !c.Audit.Webhook.URL.IsZero())
 }
 
-// places reports files that cannot be read or written at the configured paths.
+// places reports configured files that cannot be read or written.
 func (l *Loaded) places() error {
 	c := &l.Config
 	var errs fault.Found
@@ -68,19 +68,10 @@ func (l *Loaded) places() error {
 	if dir := c.Spend.Reports; dir != "" {
 		errs = append(errs, fault.At("spend.reports", checkDirectory(dir)))
 	}
-	orgs := c.Orgs
-	c.Orgs = nil
-	errs = append(errs, l.checkFiles(c, new(settings.Org)))
-	c.Orgs = orgs
-	for i := range orgs {
-		if o := &orgs[i]; !o.Untrusted && !o.Reused {
-			errs = append(errs, fault.At(fault.Index("orgs", i), l.checkFiles(o, o)))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, l.eachSection(l.checkFiles))...)
 }
 
-// checkFiles reports missing files with tokens or keys, and missing directories of files to write. A missing file becomes an input.
+// checkFiles reports missing files with tokens or keys, and missing directories of files to write. It adds missing files to the inputs.
 func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	return errors.Join(
 		strictyaml.Each(in, func(f *files.Credential) error {
@@ -99,7 +90,7 @@ func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	)
 }
 
-// isPermitted reports whether a path is permitted. A fault for a path that is not has already been reported.
+// isPermitted reports whether p may be read. If not, another check has already reported the fault.
 func isPermitted(p files.Path) bool { return p.Check() == nil }
 
 func exists(name string) bool {
@@ -107,12 +98,12 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// causeAt returns an error that names the file once.
+// causeAt returns err with the file name as a prefix, without repeating the name if err is an [*fs.PathError].
 func causeAt(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(name + ": " + causeOf(err).Error())
+	return errors.New(name + ": " + files.Cause(err).Error())
 }
 
 // checkDirectory reports a missing directory. An unreadable directory is accepted, because it may still be writable.
@@ -124,7 +115,7 @@ func checkDirectory(dir string) error {
 	return causeAt(dir, err)
 }
 
-// checkLog reports a log that cannot be created, or that is another file of the configuration.
+// checkLog reports a log that cannot be created, and a log that would overwrite another file of the configuration.
 func (l *Loaded) checkLog(name string) error {
 	dir := filepath.Dir(name)
 	if err := checkDirectory(dir); err != nil {
@@ -159,7 +150,7 @@ func sameFile(a, b string) bool {
 	return target(a) == target(b)
 }
 
-// target returns the name of a file after resolving symbolic links. The last link may point to a missing file.
+// target returns the name of a file after resolving symbolic links. The file need not exist.
 func target(name string) string {
 	if link, err := os.Readlink(name); err == nil {
 		if !filepath.IsAbs(link) {

@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// leastVaried is the minimum number of different characters in a token that is hard to guess. A token of 16 random hexadecimal digits has
-// about 10.
+// leastVaried is the minimum number of different characters in a token. A token with fewer is easy to guess; a token of 16 random
+// hexadecimal digits has about 10.
 const leastVaried = 8
 
-// Warnings returns the settings that are valid, but have no effect or let calls pass unchecked, each with its place. For unchanged
-// organisation files it returns only the warnings that depend on now.
+// Warnings returns a warning, with a position in the file, for each setting that is valid but has no effect or lets calls pass unchecked.
+// For unchanged organisation files, it returns only the warnings that depend on now.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	// A gateway without settings of the retired interfaces warns at the first call to one of them.
+	// If the file has no settings of the retired interfaces, the gateway logs this warning at the first call to one of these interfaces.
 	errs.If(c.Legacy.KnownName() == "" && len(c.LegacySettings) > 0, "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total",
@@ -49,11 +49,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		errs = append(errs, l.checker.Warnings(c, now))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
-	out := make([]error, len(found))
-	for i, f := range found {
-		out[i] = f
-	}
-	return out
+	return fault.AsErrors(found)
 }
 
 // past reports whether end has passed. The zero end never passes.

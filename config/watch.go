@@ -11,26 +11,27 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is the time for which the inputs must be unchanged before they are read, because editors and deployment tools write files in
-// several steps.
+// settle is the time for which the inputs must stay unchanged before they are read. Editors and deployment tools write files in several
+// steps.
 const settle = 100 * time.Millisecond
 
-// ReloadRequests trigger a reload although no input has changed. A nil channel triggers none.
+// ReloadRequests holds channels that trigger a reload even if no input has changed. A nil channel never triggers a reload.
 type ReloadRequests struct {
-	// Signals and Reload request a reload that reads every file again.
+	// Signals receives a value to request a reload that reads every file again.
 	Signals <-chan os.Signal
-	// Reload receives channels that are closed after the reload.
+	// Reload receives a channel to request the same reload. [Watch] closes the channel after the reload.
 	Reload <-chan chan<- struct{}
 	// Expired receives a value when an entry of the configuration has expired.
 	Expired <-chan struct{}
 }
 
-// Watch calls changed after an input has changed, and for each request, until ctx ends. asked is true for Signals and Reload, when every
-// file must be read regardless of its size and modification time. changed returns the inputs to watch from then on. It returns the zero
-// Inputs if the configuration could not be read, and the previous inputs stay watched.
+// Watch calls the function changed after an input has changed and for each request, until ctx ends. The parameter asked is true for
+// requests from Signals and Reload; every file must then be read, regardless of its size and modification time. The result of the function
+// is the inputs to watch from then on, or the zero Inputs if the configuration could not be read; Watch then continues to watch the
+// previous inputs.
 //
-// Watch observes directories, so replaced files and changed symbolic links count as changes. If the operating system does not support
-// watching, Watch logs that and still handles signals.
+// Watch observes directories, so that replaced files and changed symbolic links count as changes. If the operating system cannot watch
+// directories, Watch logs a message and handles only requests.
 func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog.Logger, changed func(asked bool) Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
@@ -52,14 +53,13 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 			w.reloadNow(ctx, true, changed)
 			close(done)
 			next.Reset(settle)
-		case <-w.events():
-			// Another file in the directory may be written continuously. Checks run one after the other, and each covers all changes since
-			// the previous one.
+		case <-w.events:
+			// An unrelated file in the directory may be written continuously. Therefore an event starts the timer only if no check is pending.
 			if !w.pending {
 				next.Reset(settle)
 			}
 			w.pending = true
-		case err := <-w.errors():
+		case err := <-w.errors:
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				w.fault(ctx, err)
 			}
@@ -67,10 +67,9 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 			next.Reset(settle)
 		case <-next.C:
 			now := w.in.current()
-			w.in.known = now.known
 			w.pending = !now.equal(w.in)
 			if !w.pending {
-				before = Inputs{}
+				w.in, before = now, Inputs{}
 				continue
 			}
 			if now.equal(before) { // unchanged since the previous check
@@ -87,6 +86,8 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 type watcher struct {
 	in      Inputs
 	notify  *fsnotify.Watcher
+	events  <-chan fsnotify.Event
+	errors  <-chan error
 	logger  *slog.Logger
 	pending bool // a change was seen and the inputs have not settled yet
 }
@@ -97,23 +98,23 @@ func (w *watcher) reloadNow(ctx context.Context, asked bool, changed func(asked 
 	w.adopt(ctx, changed(asked))
 }
 
-// adopt starts to watch the inputs of a new configuration.
+// adopt replaces the watched inputs with the inputs of a new configuration.
 func (w *watcher) adopt(ctx context.Context, in Inputs) {
-	if in.seen != nil {
+	if in.found != nil {
 		w.in = in
 	}
 	w.follow(ctx)
 }
 
-// follow watches the current directories. Directories of previous inputs stay watched, which costs only an extra check.
+// follow watches the directories of the current inputs. Directories of previous inputs also stay watched; this only causes extra checks.
 func (w *watcher) follow(ctx context.Context) {
 	if w.notify == nil {
-		var err error
-		if w.notify, err = fsnotify.NewWatcher(); err != nil {
-			w.notify = nil
+		notify, err := fsnotify.NewWatcher()
+		if err != nil {
 			w.fault(ctx, err)
 			return
 		}
+		w.notify, w.events, w.errors = notify, notify.Events, notify.Errors
 	}
 	for _, dir := range w.in.directories() {
 		if err := w.notify.Add(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -124,20 +125,6 @@ func (w *watcher) follow(ctx context.Context) {
 
 func (w *watcher) fault(ctx context.Context, err error) {
 	w.logger.WarnContext(ctx, "configuration not completely watched for changes; send SIGHUP to reload", "error", err.Error())
-}
-
-func (w *watcher) events() <-chan fsnotify.Event {
-	if w.notify == nil {
-		return nil
-	}
-	return w.notify.Events
-}
-
-func (w *watcher) errors() <-chan error {
-	if w.notify == nil {
-		return nil
-	}
-	return w.notify.Errors
 }
 
 func (w *watcher) close() {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// New compiles cfg and returns a Gateway. It does not dial or listen; Run does.
+// New compiles cfg and returns a Gateway. It opens no network connections and no listeners; [Gateway.Run] does.
 func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	k, err := newKit(&cfg, deps)
 	if err != nil {
@@ -41,7 +41,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// kit contains the shared dependencies of features.
+// kit holds the dependencies that features share.
 type kit struct {
 	deps       Deps
 	name       string // unique among gateways that share the store
@@ -54,7 +54,7 @@ type kit struct {
 	current    *current
 }
 
-// newKit returns a kit whose current has no state yet.
+// newKit returns a kit without a compiled configuration.
 func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 	k := &kit{
 		deps: deps, name: cmp.Or(cfg.Instance, deps.Instance, rand.Text()), api: deps.API, background: &tasks.Group{Logger: deps.Logger},
@@ -71,19 +71,19 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 	if k.runs, err = schema.LoadRun(); err != nil {
 		return nil, err
 	}
-	k.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now)
-	return k, err
+	k.recorder = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now)
+	return k, nil
 }
 
 // meter returns the meter of the gateway's own instruments.
 func (k *kit) meter() metric.Meter { return k.meterOf("gateway") }
 
-// meterOf returns the meter of a package's instruments.
+// meterOf returns the meter for the instruments of package pkg.
 func (k *kit) meterOf(pkg string) metric.Meter {
 	return k.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/" + pkg)
 }
 
-// AdminRows returns the rows of the admin listener for documentation. They cannot be served.
+// AdminRows returns the endpoints of the admin API for use in documentation. Their handlers must not be called.
 func AdminRows() []adminapi.Endpoint {
 	p := &parts{audit: new(audit.Shipping)}
 	return admin.Deps{Features: rowsOf(p.list())}.Endpoints()

@@ -5,22 +5,20 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// compiled is a state in the making, to which the compile functions of the features contribute.
+// compiled is a state under construction. The compile functions of the features complete it.
 type compiled struct {
 	*state
 	cfg       *settings.Config
 	addresses filter.RewriteAddresses
-	refusing  *money.StreamOptions
 	answers   map[string]filter.Responder
 }
 
-// compile converts a configuration to the state used by the doors.
+// compile converts a configuration to the state with which the listeners serve requests.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), operator.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
 		return nil, err
@@ -52,7 +50,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	return c.state, nil
 }
 
-// addRoutes sets the table of all routes and the responders of routes that the gateway serves itself.
+// addRoutes sets the table of all routes, and the responders of the routes that the gateway serves itself.
 func (g *Gateway) addRoutes(c *compiled) error {
 	routes, err := platform.Routes(g.api, c.runs)
 	if err != nil {

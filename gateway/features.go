@@ -31,8 +31,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// chainOrder returns the names of the stages of each part, in order. Cheap checks come before expensive ones, authentication before quotas,
-// and quotas before bodies.
+// chainOrder returns the names of the stages of each part of the chain, in order. Cheap checks precede expensive checks, authentication
+// precedes quotas, and quotas are checked before the body is read.
 func chainOrder() (order struct{ Headers, Body, Call []string }) {
 	order.Headers = []string{
 		"assign ids", "limit size", "match route", "check headers", "authenticate", "record legacy use", "limit concurrency",
@@ -50,16 +50,18 @@ func chainOrder() (order struct{ Headers, Body, Call []string }) {
 // feature is a part of the gateway. All fields except name may be nil.
 type feature struct {
 	name string
-	// rows returns the admin API rows of the feature. It must work without a gateway, for documentation.
+	// rows returns the admin API endpoints of the feature. It must also work without a gateway, because the documentation is generated without
+	// one.
 	rows func() []adminapi.Endpoint
 	// routes returns the routes that the feature serves.
 	routes func() []filter.Served
-	// compile adds the contributions of the feature to a configuration. It must not change anything else.
+	// compile adds the parts of the feature to the compiled configuration. It must not have other side effects.
 	compile func(c *compiled) error
-	// stages returns the filters of the feature by stage name; chainOrder lists the names. It is called for each configuration after the
+	// stages returns the filters of the feature by stage name; chainOrder lists the names. For each configuration, it is called after the
 	// compile functions of all features.
 	stages func(c *compiled) stages
-	// tasks returns the tasks that run as long as the process. Tasks that run until Drained or Ended end in the order of the features.
+	// tasks returns the tasks that run until the process shuts down. Tasks that run until Drained or Ended are ended in the order of the
+	// features.
 	tasks func() []tasks.Task
 	// apply is called after a state has been put in force. before is nil for the first state.
 	apply func(before, now *state)
@@ -67,7 +69,7 @@ type feature struct {
 	sources func() []telemetry.Source
 }
 
-// parts contains the values of the features. The zero value can describe its rows.
+// parts holds the components of all features. The zero value can only be used to list endpoints.
 type parts struct {
 	*kit
 	scripts   *store.BatchClient  // batches commands to Redis
@@ -113,7 +115,7 @@ func (p *parts) list() []feature {
 		{name: "overview", rows: p.overview.Endpoints},
 		{name: "search", rows: p.search.Endpoints},
 		{name: "fitting GPUs", rows: p.fitting.Endpoints},
-		{name: "spending", rows: p.money.Endpoints, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
+		{name: "spending", rows: p.money.Endpoints, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
 				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Watcher.Run},
@@ -138,8 +140,8 @@ func (p *parts) list() []feature {
 			compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
-					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
-					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys may be revoked during draining
+					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Every(callers.IssuerPollInterval, p.keys.Tokens.Issuers().Refresh)},
+					{Name: "keys", Until: tasks.Drained, Run: tasks.Every(callers.PollInterval, p.keys.Poll)}, // keys may be revoked during draining
 				}
 			},
 		},
@@ -176,7 +178,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "Envoy", rows: p.envoys.Endpoints},
 		{name: "revisions", rows: p.revisions.Endpoints},
-		// Deliveries to other systems end first: the counts after them wait for a store that may be down.
+		// Deliveries to other systems end first, because the tasks of later features may wait for a store that is down.
 		{name: "audit", rows: p.audit.Endpoints, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
 			name: "decisions", rows: p.decisions.Endpoints, tasks: p.decisions.Tasks,
@@ -186,7 +188,7 @@ func (p *parts) list() []feature {
 	}
 }
 
-// rowsOf returns the rows of all features in order.
+// rowsOf returns the admin API endpoints of all features, in the order of the features.
 func rowsOf(features []feature) (out []adminapi.Endpoint) {
 	for i := range features {
 		if features[i].rows != nil {
@@ -266,7 +268,7 @@ func (p *parts) spendStages(c *compiled) stages {
 		"call/reserve budget": &money.Reserve{
 			Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"),
 			Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved,
-			Costs: p.money.Ledger.Costs, StreamOptions: c.refusing,
+			Costs: p.money.Ledger.Costs, StreamOptions: money.NewStreamOptions(p.deps.Now),
 		},
 		"call/measure usage": money.Measure{},
 	}
@@ -280,7 +282,8 @@ func auditStages(*compiled) stages {
 	return stages{"call/audit": filter.Audit{}}
 }
 
-// newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
+// newParts creates the components of all features in the order of their dependencies. If there is an error, newParts closes the files that
+// it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 	p := &parts{
 		kit: k, scripts: store.NewBatchClient(k.deps.Redis),
@@ -313,7 +316,7 @@ func (p *parts) close() {
 	}
 }
 
-// makePolicies creates the policy engines and the price lists they use.
+// makePolicies creates the policy engines, and the price lists that the policies use.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	p.engines = &operator.EngineFactory{Logger: p.deps.Logger, OnChange: p.streams.Recheck, Isolate: p.deps.Isolate, OnNewBundle: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
@@ -323,8 +326,8 @@ func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// prices reads price lists with the credentials in force. It checks the first list of an organisation against its policies, which are
-// loaded earlier.
+// prices reads price lists with the credentials in force. When it reads the first list of an organisation, it checks the organisation's
+// policies against the list.
 type prices struct {
 	*current
 	policies *operator.EngineFactory
@@ -395,17 +398,17 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeQuotas creates the rate limiter and the endpoints about callers' rights. The limiter lets the ledger detect lost records before it
-// restores counts.
+// makeQuotas creates the rate limiter, and the endpoints that show the rights of callers. The limiter gives the ledger the opportunity to
+// detect lost records before the limiter restores counts.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewLimiters(cfg, operator.LimitersDeps{
-		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger,
+		Store: money.LossDetector{Store: p.store, Money: p.money}, Now: p.deps.Now, Logger: p.deps.Logger,
 		Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
 		return err
 	}
-	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
+	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter, Throttled: p.decisions.Throttled}
 	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store,
@@ -420,11 +423,9 @@ func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 	return p.current.account().Description(ctx)
 }
 
-// makeOperators creates the admin endpoints that no call depends on.
+// makeOperators creates the admin endpoints that calls do not need.
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
-	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
-		return err
-	}
+	p.envoys = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now})
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	p.questions = &operator.Explainer{
@@ -448,7 +449,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle,
 		Refused: p.decisions.RefusalCounts,
 	}
-	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
-	p.fitting = operator.Fitting{Org: p.current.view.Org, Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
+	p.search = operator.Search{Current: p.current.view, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
+	p.fitting = operator.Fitting{Current: p.current.view, Money: p.money, Prices: p.prices}
 	return nil
 }

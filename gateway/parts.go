@@ -1,27 +1,26 @@
 package gateway
 
 import (
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// userAgent returns the User-Agent sent to the platform.
+// userAgent returns the User-Agent header of requests to the platform.
 func userAgent(version string) string { return "tollgate/" + version }
 
-// ports returns the ports that are the same with every configuration.
+// ports returns the ports of the filters that do not depend on the configuration.
 func (p *parts) ports() filter.Ports {
 	return filter.Ports{
 		Background: p.background.Go, Gate: p.room.Gate, Counter: p.counts.Limiter, Shares: p.counts.Shares, Ledger: p.money.Ledger,
-		Keeper: p.money.Keeper, Prices: p.prices, Audit: p.audit.Log, Observer: p.decisions, Decisions: p.decisions.Recorder(),
-		Approvals: &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}, LeadsMayManage: true,
+		Snoozer: p.money.Snoozer, Prices: p.prices, Audit: p.audit.Log, Observer: p.decisions, Decisions: p.decisions.Recorder(),
+		Approvals: alerts.NewGrants(p.approvals.Store, p.alerts), LeadsMayManage: true,
 	}
 }
 
@@ -35,9 +34,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 	if c.runs, err = platform.NewRuns(c.cfg, p.runs); err != nil {
 		return err
 	}
-	if c.pipeline.Ports.ReadCache, err = filter.NewReadCache(p.deps.Now); err != nil {
-		return err
-	}
+	c.pipeline.Ports.ReadCache = filter.NewReadCache(p.deps.Now)
 	c.pipeline.Upstream, c.account = client, upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
 	c.reader = &filter.Reader{
 		Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
@@ -49,11 +46,6 @@ func (p *parts) compileTraffic(c *compiled) error {
 		Streams: p.streams, WebSockets: p.room.WebSockets, Lists: p.room.Lists,
 	}
 	return nil
-}
-
-func (p *parts) compileSpending(c *compiled) (err error) {
-	c.refusing, err = money.NewStreamOptions(p.deps.Now)
-	return err
 }
 
 func (p *parts) compileIntents(c *compiled) error {
@@ -70,7 +62,7 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 		return err
 	}
 	c.pipeline.Callers = c.callers.Callers
-	admins, err := operator.Admins(&c.cfg.Admin)
+	admins, err := admin.NewDirectory(c.cfg.Admin.Token.Reveal(), c.cfg.Admin.Admins)
 	if err == nil {
 		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).WithOrgs(callers.Orgs(c.cfg))
 	}
@@ -96,7 +88,7 @@ func (p *parts) applyTelemetry(_, now *state) {
 	p.deps.Providers.Sample(now.Config.Telemetry.SampleRatio)
 }
 
-// applyPrices drops price lists that were read with another credential, from another platform or with other custom prices.
+// applyPrices drops the price lists of organisations whose credential, platform or custom prices have changed.
 func (p *parts) applyPrices(before, now *state) {
 	if before == nil {
 		return
@@ -153,8 +145,7 @@ func (p *parts) priceSources() (out []telemetry.Source) {
 	return out
 }
 
-// keySources returns the status of the keys of all token issuers, as one source that is as old as the oldest of them, and of the keys
-// created at run time.
+// keySources returns two sources: the keys of the token issuers, with the age of the oldest of them, and the keys created at run time.
 func (p *parts) keySources() (out []telemetry.Source) {
 	issuers, list := telemetry.Source{Kind: "issuers"}, p.keys.Tokens.Issuers().Status()
 	for i, one := range list {

@@ -33,15 +33,15 @@ type health struct {
 	waited   atomic.Bool // the wait for the first bundles is over
 }
 
-// readiness determines whether this gateway accepts requests, for probes and health checks. The doors must be open, and reads of at least
-// one organisation must be possible. Before the gateway is ready for the first time, Redis must also be fit to store counts, and every
-// bundle must have been tried once or bundleHold must have passed. readiness uses stored results only, so a dependency that hangs does not
-// delay a probe.
+// readiness determines whether this gateway accepts requests, for probes and health checks. The listeners must be open, and the gateway
+// must be able to serve read calls of at least one organisation. Until the gateway has been ready once, Redis must also be suitable for
+// storing counts, and the gateway must have tried to fetch every bundle or waited for bundleHold. readiness uses only stored results, so
+// that a dependency that does not respond cannot delay a probe.
 func (h *health) readiness() admin.Readiness {
 	report, bundles, store := h.current.status.Report(), h.current.engine().Status(), h.redisState()
 	pending, without := policyStates(bundles)
 	r := admin.Readiness{Revision: report.Revision, Dependencies: []admin.Dependency{store}}
-	if h.money.HasBudgets() {
+	if h.money.HasLedgers() {
 		r.Dependencies = append(r.Dependencies, h.ledgerState(store.State))
 	}
 	r.Dependencies = append(r.Dependencies, policyState(len(without), len(bundles)), h.priceState())
@@ -67,7 +67,8 @@ func (h *health) readiness() admin.Readiness {
 // bundleHold is the maximum time that a starting gateway waits for its first bundles.
 const bundleHold = 5 * time.Second
 
-// policyStates returns the organisations without policies, and how many of them have not tried to fetch their bundle yet.
+// policyStates returns the organisations without policies, and the number of organisations for which no attempt to fetch a bundle has
+// finished.
 func policyStates(all []policies.Status) (pending int, without map[string]bool) {
 	without = make(map[string]bool)
 	for _, s := range all {
@@ -82,7 +83,7 @@ func policyStates(all []policies.Status) (pending int, without map[string]bool) 
 	return pending, without
 }
 
-// servesReads reports whether reads of at least one organisation can be served. It is true without organisations.
+// servesReads reports whether the gateway can serve read calls of at least one organisation. It returns true without organisations.
 func (h *health) servesReads(without map[string]bool, store admin.DependencyState) bool {
 	cfg := h.current.view.Config()
 	for i := range cfg.Orgs {
@@ -125,7 +126,8 @@ func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	return d
 }
 
-// policyState returns the state of the policies if some of all organisations lack policies.
+// policyState returns the state of the policies. without is the number of organisations without policies, and all is the number of
+// organisations.
 func policyState(without, all int) admin.Dependency {
 	d := admin.Dependency{Name: "policies", State: admin.DependencyUp}
 	if without == 0 {
@@ -152,10 +154,10 @@ func (h *health) priceState() admin.Dependency {
 // fitness is the result of the last check of Redis.
 type fitness struct{ err error }
 
-// storeCheck is the time between two checks of Redis.
+// storeCheck is the interval between two checks of Redis.
 const storeCheck = 5 * time.Second
 
-// watchStore checks regularly whether Redis is fit to store counts. Outages between two checks are noticed by the rate limiter.
+// watchStore regularly checks whether Redis is suitable for storing counts. The rate limiter detects outages between two checks.
 func (h *health) watchStore(ctx context.Context) error {
 	tick := time.NewTicker(storeCheck)
 	defer tick.Stop()
@@ -169,21 +171,21 @@ func (h *health) watchStore(ctx context.Context) error {
 	}
 }
 
-// checkStore checks Redis once and logs an error when it becomes unfit.
+// checkStore checks Redis once, and logs an error when Redis has become unsuitable.
 func (h *health) checkStore(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, h.current.view.Config().Limits.Timeout)
 	defer cancel()
 	err := h.store.Check(ctx)
 	was := h.fitness.Swap(&fitness{err})
 	if errors.Is(err, redisstore.ErrUnfit) && (was == nil || !errors.Is(was.err, redisstore.ErrUnfit)) {
-		h.deps.Logger.ErrorContext(ctx, "Redis is unsuitable for storing counts", "error", err.Error())
+		h.deps.Logger.ErrorContext(ctx, "Redis does not meet the gateway's requirements", "error", err.Error())
 	}
 }
 
 // ready reports whether this gateway accepts requests.
 func (h *health) ready() bool { return h.readiness().Ready }
 
-// healthChecks serves the health checks of both doors and passes other HTTP requests to the HTTP door.
+// healthChecks responds to health checks over HTTP and gRPC, and passes all other HTTP requests to the handler for callers.
 type healthChecks struct {
 	healthpb.UnimplementedHealthServer
 	*health
@@ -212,7 +214,7 @@ func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*hea
 	return &healthpb.HealthCheckResponse{Status: status}, nil
 }
 
-// envoyFleet returns the registry of gateways for Envoy.
+// envoyFleet returns the service that keeps the registry of gateways for Envoys up to date.
 func (g *Gateway) envoyFleet() *envoy.Fleet {
 	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.current.view, Ready: g.health.ready}
 }

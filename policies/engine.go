@@ -20,14 +20,12 @@ import (
 
 // Deps holds the dependencies of an Engine. The zero value is usable.
 type Deps struct {
-	// DocURL is the prefix of Violation.Doc, to which the name of the policy's page is added. Default: "docs/policies/".
-	DocURL string
 	// Now is the clock that schedules bundle polling; nil means time.Now.
 	Now func() time.Time
 	// Logger logs bundle failures and recoveries; nil disables logging.
 	Logger *slog.Logger
-	// Previous is the engine that this one replaces. A policy directory that no longer contains a policy that Previous had in force is
-	// rejected, so that a directory that is being copied lifts no policy. nil means that this is the first engine.
+	// Previous is the engine that this engine replaces. A policy directory is rejected if it no longer contains a policy that Previous had in
+	// force, because the directory may be incomplete while it is being copied. nil means that this is the first engine.
 	Previous *Engine
 	// OnChange, if not nil, is called after a new bundle takes effect.
 	OnChange func()
@@ -47,7 +45,7 @@ type Deps struct {
 var (
 	// ErrUnknownOrg means that the engine has no configuration for the organisation, not even one without policies.
 	ErrUnknownOrg = errors.New("no policies are loaded for the organisation")
-	// ErrDeadline means that there was no decision within Limits.Deadline.
+	// ErrDeadline means that the evaluation did not finish within Limits.Deadline.
 	ErrDeadline = errors.New("policy evaluation took too long")
 	// ErrEvaluation means that a policy failed, was undefined, or returned a value of the wrong type.
 	ErrEvaluation = errors.New("policy evaluation failed")
@@ -93,14 +91,13 @@ type orgState struct {
 	converter  policyinput.Converter
 }
 
-// NewEngine compiles the policies of every organisation. An organisation without policies must be present with a zero Config. The
-// returned error joins all faults, each a *policyconfig.Error.
+// NewEngine compiles the policies of every organisation. An organisation without policies must be present with a zero Config. If the
+// configuration has faults, NewEngine returns an error that joins all of them, each a *policyconfig.Error.
 func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)
 	}
 	limits.Concurrency = cmp.Or(limits.Concurrency, 2*runtime.GOMAXPROCS(0))
-	deps.DocURL = cmp.Or(deps.DocURL, "docs/policies/")
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -130,7 +127,7 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 // without duplicates. For example, the path ("cost") selects policies that read the price of a call.
 func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	o := e.now.Load().orgs[org]
-	if o == nil {
+	if o == nil || !o.Reads.Touches(path...) {
 		return nil
 	}
 	var out []string
@@ -142,9 +139,9 @@ func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	return out
 }
 
-// Decide evaluates the policies of an organisation for a call. It returns within Limits.Deadline, or within twice that time for a denied
-// update under a policy whose entry sets ratchet: Decide then also evaluates the resource before the update, and turns violations that the
-// update does not make worse into warnings. The caller must refuse the call on any error.
+// Decide evaluates the policies of an organisation for a call. It returns within Limits.Deadline. If a policy whose entry sets ratchet
+// denies an update, Decide also evaluates the resource before the update, and turns violations that the update does not make worse into
+// warnings; it then returns within twice that time. If Decide returns an error, the caller must refuse the call.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {

@@ -39,25 +39,19 @@ func validateException(x *Exception, path string) []error {
 		errs = append(errs, fault.Errorf(path+".until", "must be after from"))
 	}
 	for _, op := range x.Operations {
-		if _, ok := operation.Lookup(op); !ok {
-			errs = append(errs, fault.Errorf(path+".operations", "unknown operation %q", op))
-		}
+		_, known := operation.Lookup(op)
+		errs.If(!known, path+".operations", "unknown operation %q", op)
 	}
 	for _, p := range slices.Sorted(maps.Keys(x.Where)) {
-		if _, err := policyinput.SplitPointer(p); err != nil {
-			errs = append(errs, fault.Errorf(path+".where", "%w", err))
-		}
+		_, err := policyinput.SplitPointer(p)
+		errs.If(err != nil, path+".where", "%w", err)
 		for _, v := range x.Where[p] {
-			if _, err := policyinput.Plain(v); err != nil {
-				errs = append(errs, fault.Errorf(fault.Key(path+".where", p), "%w", err))
-			}
+			_, err := policyinput.Plain(v)
+			errs.If(err != nil, fault.Key(path+".where", p), "%w", err)
 		}
 	}
-	if x.MaxUSDPerHour != "" {
-		if _, err := catalog.ParseMoney(x.MaxUSDPerHour); err != nil {
-			errs = append(errs, fault.Errorf(path+".max_usd_per_hour", "must be an amount in USD, got %q", x.MaxUSDPerHour))
-		}
-	}
+	_, err := catalog.ParseMoney(x.MaxUSDPerHour)
+	errs.If(x.MaxUSDPerHour != "" && err != nil, path+".max_usd_per_hour", "must be an amount in USD, got %q", x.MaxUSDPerHour)
 	return errs
 }
 
@@ -123,25 +117,18 @@ type exception struct {
 	costs bool // whether most applies
 }
 
-func prepareException(x Exception) (exception, error) {
-	out := exception{Exception: x, where: map[string][]any{}, paths: map[string][]string{}}
-	var errs []error
+// prepareException prepares a valid exception.
+func prepareException(x Exception) exception {
+	out := exception{Exception: x, where: map[string][]any{}, paths: map[string][]string{}, costs: x.MaxUSDPerHour != ""}
 	for pointer, values := range x.Where {
-		path, err := policyinput.SplitPointer(pointer)
-		errs = append(errs, err)
-		out.paths[pointer] = path
+		out.paths[pointer], _ = policyinput.SplitPointer(pointer)
 		for _, v := range values {
-			p, err := policyinput.Plain(v)
-			errs = append(errs, err)
+			p, _ := policyinput.Plain(v)
 			out.where[pointer] = append(out.where[pointer], p)
 		}
 	}
-	if x.MaxUSDPerHour != "" {
-		m, err := catalog.ParseMoney(x.MaxUSDPerHour)
-		errs = append(errs, err)
-		out.most, out.costs = m, true
-	}
-	return out, errors.Join(errs...)
+	out.most, _ = catalog.ParseMoney(x.MaxUSDPerHour)
+	return out
 }
 
 // covers reports whether the exception applies to a policy and a call.
@@ -210,11 +197,7 @@ func prepareExceptions(org string, cfg Config, own []string) ([]exception, error
 	}
 	out := make([]exception, 0, len(list))
 	for _, x := range list {
-		prepared, err := prepareException(x)
-		if err != nil {
-			return nil, &policyconfig.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
-		}
-		out = append(out, prepared)
+		out = append(out, prepareException(x))
 	}
 	return out, nil
 }

@@ -176,16 +176,12 @@ func (d *Decision) combineMutations(body any, most int) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrMutation, err)
 		}
-		if have, present := policyinput.Lookup(body, path); present && (m.Op == OpDefault || policyinput.Equal(have, m.Value)) {
-			if err := conflict(kept, m); err != nil {
-				return err
-			}
-			continue
-		}
 		if err := conflict(kept, m); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(kept, func(k Mutation) bool { return k.Pointer == m.Pointer }) {
+		have, present := policyinput.Lookup(body, path)
+		unneeded := present && (m.Op == OpDefault || policyinput.Equal(have, m.Value))
+		if !unneeded && !slices.ContainsFunc(kept, func(k Mutation) bool { return k.Pointer == m.Pointer }) {
 			kept = append(kept, m)
 		}
 	}

@@ -23,6 +23,8 @@ type (
 	Bundle = policyconfig.Bundle
 	// BundleKey verifies bundle signatures.
 	BundleKey = policyconfig.BundleKey
+	// Error is a fault in a configuration or in Rego; see [policyconfig.Error].
+	Error = policyconfig.Error
 	// Names lists the Teams, Keys and Roles of an organisation, by ID, for Check.
 	Names = compiler.Names
 	// Isolator runs Rego that an organisation has written in child processes with limits on time and memory.

@@ -286,7 +286,7 @@ func (e *Engine) activate(org string, o *orgState) {
 // standing returns the organisations in force, in this engine or the previous one. The caller must hold mu.
 func (e *Engine) standing() map[string]*orgState {
 	now := e.now.Load()
-	if before := e.deps.Previous; now == nil && before != nil && before.deps.DocURL == e.deps.DocURL {
+	if before := e.deps.Previous; now == nil && before != nil {
 		now = before.now.Load()
 	}
 	if now == nil {
@@ -314,9 +314,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine compi
 	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
 		next.memory = standing.memory
 	default:
-		if next.memory, err = policyinput.NewCache[*Decision](e.limits.Remember); err != nil {
-			return nil, fmt.Errorf("org %s: %w", org, err)
-		}
+		next.memory = policyinput.NewCache[*Decision](e.limits.Remember)
 	}
 	return next, nil
 }
@@ -349,7 +347,7 @@ func shared[T any](a, b []T) bool {
 
 // compile compiles an organisation's policies and exceptions.
 func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine compiler.OrgRego, standing *orgState) (*orgState, error) {
-	section := compiler.Options{Org: org, Entries: cfg.Policies, Rego: mine, DocURL: e.deps.DocURL}
+	section := compiler.Options{Org: org, Entries: cfg.Policies, Rego: mine}
 	if standing != nil {
 		section.KnownSource = standing.own.Digest()
 	}

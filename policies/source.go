@@ -8,16 +8,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// Compilation is a request to a child process to compile an organisation's own Rego, which may take unlimited time or memory. Data is left
-// out because it does not affect the compile time.
+// Compilation asks a child process to compile an organisation's own Rego, which can take unlimited time or memory. It does not contain the
+// data, because data does not affect the compile time.
 type Compilation struct {
 	Entries []Entry
 	// Rego maps file names to contents, including tests.
 	Rego map[string]string
 }
 
-// Run compiles the Rego and discards the errors. It only shows that compiling ends: the parent process then compiles the same Rego and
-// reports its errors.
+// Run compiles the Rego to find out whether the compilation ends. It discards the errors of the compiler, because the parent process
+// compiles the same Rego afterwards and reports them.
 func (c *Compilation) Run(ctx context.Context) {
 	own, err := compiler.Parse("", "", c.Rego, nil)
 	if err != nil {
@@ -29,9 +29,9 @@ func (c *Compilation) Run(ctx context.Context) {
 // Source is the serializable form of everything an organisation's policies are compiled from. A child process uses it to compile
 // the same policies.
 type Source struct {
-	Org, DocURL string
-	Entries     []Entry
-	Exceptions  []Exception
+	Org        string
+	Entries    []Entry
+	Exceptions []Exception
 	// Rego maps the names of the organisation's own files to their contents. Data is the data document of that Rego. Digest identifies Rego
 	// and Data.
 	Rego   map[string]string
@@ -52,7 +52,7 @@ func (e *Engine) Source(org string) (*Source, error) {
 	cfg := e.configs[org]
 	e.mu.Unlock()
 	return &Source{
-		Org: org, DocURL: e.deps.DocURL, Entries: slices.Clone(cfg.Policies), Exceptions: cfg.Exceptions,
+		Org: org, Entries: slices.Clone(cfg.Policies), Exceptions: cfg.Exceptions,
 		Rego: now.own.Sources(), Data: now.own.Data(), Digest: now.own.Digest(),
 	}, nil
 }

@@ -52,7 +52,7 @@ func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 		}
 		own, about = with, append(about, policy)
 	}
-	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
+	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own}, about, nil
 }
 
 // Draft returns a new engine with the organisation's policies as changed by the draft. It does not change the policies in force. It returns
@@ -62,7 +62,7 @@ func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, er
 	if err != nil {
 		return nil, err
 	}
-	next, err := NewEngine(limits, nil, Deps{DocURL: s.DocURL})
+	next, err := NewEngine(limits, nil, Deps{})
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ type TrialResult struct {
 // maxPrints limits the stored output of print, in bytes.
 const maxPrints = 64 << 10
 
-// Try evaluates the policies that a draft changes, and no others, for a recorded call. It returns each fault of the draft as a
-// *policyconfig.Error. Evaluation runs in this process and may not terminate: call Try in a child process.
+// Try evaluates only the policies that a draft changes, for a recorded call. It returns each fault of the draft as a *policyconfig.Error.
+// The evaluation runs in this process and may not terminate: call Try in a child process.
 func (s *Source) Try(ctx context.Context, d Draft, call *policyinput.Recorded) (tried *TrialResult, err error) {
 	with, about, err := s.with(d)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 // tick is a time on this gateway's clock: the duration since the limiter was created.
 type tick = time.Duration
 
-// account is this gateway's view of one scope: the store's latest answer, and the leased permits. It is guarded by its shard's lock.
+// account holds what this gateway knows about one scope: the latest state reported by the store, and the leased permits. The lock of its
+// shard guards it.
 type account struct {
 	org   string
 	ref   Ref
 	limit Limit
 	// state is the latest state reported by the store. Its counts include leased permits.
 	state State
-	// ends holds the end of each window of state. It is never later than the actual end, because the store's clock was read after the
-	// exchange was sent. late is the largest possible error.
+	// ends estimates the end of each window of state. The estimates are never later than the actual ends, because the store reads its clock
+	// after the request was sent, and at most late too early.
 	ends [Windows]tick
 	late time.Duration
 
@@ -31,7 +32,7 @@ type account struct {
 
 	// held is the number of permits in each window of state that are charged but not spent yet.
 	held [Windows]int64
-	// listed is the part of held that is listed in the store, as of the last exchange.
+	// listed is the part of held that the store lists as this gateway's lease, as of the last request.
 	listed [Windows]int64
 	// refused is the time of the store's latest refusal of a call, or 0 if the store has refused none. back is the longest time until other
 	// gateways return the permits they held at that time; it is 0 for a window without such permits.
@@ -46,13 +47,13 @@ type account struct {
 	metered tick
 	rate    float64
 
-	// local counts the units admitted by FailLocal in the windows localIndex, including units that the store has charged since. lastLocal
-	// is the time of the latest such admission.
+	// local counts the units admitted by FailLocal in the windows localIndex, including units that the store has charged in the meantime.
+	// lastLocal is the time of the latest such admission.
 	local      [Windows]int64
 	localIndex [Windows]int64
 	lastLocal  tick
-	// owed is the Debt sent with exchanges; its Number is 0 without a debt. acked holds the units of owed that the store is known to have
-	// charged.
+	// owed is the Debt sent with each request about the scope; its Number is 0 without a debt. acked holds the units of owed that the store is
+	// known to have charged.
 	owed  Debt
 	acked [Windows]int64
 
@@ -68,8 +69,8 @@ type mark struct {
 	day, count int64
 }
 
-// lately returns the number of units, rounded up, that all gateways charged in one heartbeat interval before the store's latest answer. A
-// lost gateway may have charged at most that many units since then.
+// lately returns the number of units that all gateways charged in one heartbeat interval before the store's latest reply, rounded up. It is
+// the assumed maximum that a lost gateway has charged after the reply.
 func (a *account) lately() int64 {
 	since := a.older
 	if since.day == 0 {
@@ -85,29 +86,32 @@ func (a *account) lately() int64 {
 	return charged
 }
 
-// runs reports whether window w of a's state is certain to be still running at now.
+// runs reports whether window w certainly has not ended at the time now.
 func (a *account) runs(w int, now tick) bool { return now < a.ends[w] }
 
-// reset returns the time until window w ends. It never returns less than the actual time.
+// reset returns the time until window w ends. The result may be too long, but is never too short.
 func (a *account) reset(w int, now tick) time.Duration {
 	return max(0, a.ends[w]+a.late-now)
 }
 
 // full reports whether window w is known to have no room for a call of the given cost under limit. Permits held by this gateway count as
-// room. If trust is not zero, only a refusal by the store counts, and only for that long, because other gateways may return permits.
+// room. If trust is not 0, the window is full only if the store has also refused a call within the last trust: after a longer time, other
+// gateways may have returned permits.
 func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
 	need := cost - a.held[w]
 	return !a.stale && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
 		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
-// answer is the result of an exchange that lasted from sent to got. now is the store's clock.
+// answer describes a round trip to the store: the store's clock (now), and the times when the request was sent and the reply was received
+// (got).
 type answer struct {
 	now       int64
 	sent, got tick
 }
 
-// learn applies the state in an answer. Answers can arrive out of order: an answer older than the latest one is ignored.
+// learn applies the state s from a reply of the store. Replies can arrive out of order; learn ignores a reply that is older than the latest
+// one.
 func (a *account) learn(limit Limit, s *State, ans answer) {
 	a.limit, a.lastUse = limit, ans.got
 	if ans.now < a.storeNow || s.Generation < a.state.Generation {
@@ -132,7 +136,7 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 			continue
 		}
 		a.state.Index[w], a.state.Count[w] = s.Index[w], s.Count[w]
-		a.ends[w] = ans.sent + s.Reset(w, ans.now)
+		a.ends[w] = ans.sent + s.UntilEnd(w, ans.now)
 	}
 	if a.newer.day == 0 || ans.got-a.newer.at >= HeartbeatInterval {
 		a.older, a.newer = a.newer, mark{ans.got, a.state.Index[Windows-1], a.state.Count[Windows-1]}
@@ -197,7 +201,8 @@ func (b *accountTable) open(s *shard, org string, ref Ref, now tick) *account {
 	return a
 }
 
-// evict drops an account from the largest shard. If that shard is in use, evict drops one from own, which the caller has locked.
+// evict drops an account from the largest shard. If the largest shard is locked, evict drops an account from own, the shard that the caller
+// has locked.
 func (b *accountTable) evict(own *shard) {
 	largest := own
 	for i := range b.shards {

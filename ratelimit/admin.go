@@ -12,11 +12,11 @@ type WindowState struct {
 	Window string
 	// Limit is the quota used by the latest call, or 0 if the window is not limited.
 	Limit int64
-	// Used is the charged amount, including leased permits. Remaining is the amount left, or 0 if the window is not limited.
+	// Used is the number of charged units, including leased permits. Remaining is the number of units left, or 0 if the window is not limited.
 	Used, Remaining int64
 	// Reset is the time until the window ends.
 	Reset time.Duration
-	// Leases are the permits held by gateways, as of their latest exchange with the store.
+	// Leases holds the permits of each gateway, as of the gateway's latest request to the store.
 	Leases []Lease
 }
 
@@ -26,8 +26,8 @@ type Lease struct {
 	Held    int64
 }
 
-// Show returns the windows of the scopes of an organisation that have been counted today. The windows are sorted by the kind and ID of the
-// scope and then by length: minute, hour, day.
+// Show returns the windows of each scope of an organisation that has been charged today. They are sorted by the kind and ID of the scope,
+// and then by length: minute, hour, day.
 func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
@@ -45,7 +45,7 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
-// EmptyWindows returns the state of the limited windows of a scope that has no counted calls today, which Limiter.Show omits.
+// EmptyWindows returns the limited windows of a scope that has not been charged today; [Limiter.Show] omits such scopes.
 func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 	s := ScopeState{Ref: ref, Limit: limit}
 	s.State.Advance(now.UnixMilli())
@@ -60,7 +60,7 @@ func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 
 func windowState(s *ScopeState, w int, now int64) WindowState {
 	state := WindowState{
-		Scope: s.Ref, Window: WindowName(w), Limit: s.Limit.Quota(w), Used: s.State.Count[w], Reset: s.State.Reset(w, now),
+		Scope: s.Ref, Window: WindowName(w), Limit: s.Limit.Quota(w), Used: s.State.Count[w], Reset: s.State.UntilEnd(w, now),
 	}
 	if state.Limit > 0 {
 		state.Remaining = max(0, state.Limit-state.Used)
@@ -73,8 +73,8 @@ func windowState(s *ScopeState, w int, now int64) WindowState {
 	return state
 }
 
-// Reset zeroes the counts of a scope, or of the whole organisation if ref is the zero Ref. It takes effect immediately on this gateway,
-// and within a second on other gateways that call Run.
+// Reset sets the counts of a scope to zero. If ref is the zero Ref, it does so for all scopes of the organisation. Reset takes effect
+// immediately on this gateway, and within a second on other gateways that call Run.
 func (l *Limiter) Reset(ctx context.Context, org string, ref Ref) error {
 	if err := CheckID(org); err != nil {
 		return fmt.Errorf("%w: organisation: %w", ErrInvalid, err)

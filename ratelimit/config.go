@@ -12,9 +12,9 @@ import (
 // Mode selects how calls are counted.
 type Mode string
 
-// Modes of counting.
+// Counting modes.
 const (
-	// ModeExact counts every call in the store. Calls that wait at the same time share an exchange.
+	// ModeExact counts every call in the store. Concurrent calls share round trips.
 	ModeExact Mode = "exact"
 	// ModeLeased leases blocks of permits from the store and spends them on the gateway.
 	ModeLeased Mode = "leased"
@@ -27,9 +27,9 @@ type Failure string
 const (
 	// FailClosed refuses the call with ErrUnavailable.
 	FailClosed Failure = "closed"
-	// FailLocal counts the call against this gateway's share of the quota: (left - unseen) / gateways. left is the number of units last known
-	// to be left, unseen the number of units that other gateways may use before they learn about this gateway's calls, and gateways the number
-	// of gateways. The store is charged for these units when it is available again.
+	// FailLocal counts the call against this gateway's share of the quota. The share is (left - unseen) / gateways: the units last known to be
+	// left, minus the units that other gateways may use before they learn about this gateway's calls, divided by the number of gateways. These
+	// units are charged when the store is available again.
 	FailLocal Failure = "local"
 	// FailOpen admits the call without counting it.
 	FailOpen Failure = "open"
@@ -44,45 +44,45 @@ func (f Failure) Valid() bool {
 	return false
 }
 
-// Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields that a file
-// cannot set are for tests and simulations.
+// Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields without a YAML
+// name are for tests and simulations.
 type Config struct {
-	Mode     Mode          `yaml:"mode" doc:"counting mode: exact (count every call in Redis) or leased (take blocks of permits from Redis)"`
-	Timeout  time.Duration `yaml:"timeout" doc:"time limit for one exchange with Redis, not including the time to connect"`
+	Mode     Mode          `yaml:"mode" doc:"exact counts every call in Redis; leased takes blocks of permits from Redis"`
+	Timeout  time.Duration `yaml:"timeout" doc:"time limit for one round trip to Redis, excluding the time to connect"`
 	Gateways int           `yaml:"gateways" doc:"maximum number of gateways that share Redis. The failure policy local divides quotas by this number"`
-	Failure  FailureConfig `yaml:"failure" doc:"policy for each class of calls when Redis is unavailable" reload:"live"`
+	Failure  FailureConfig `yaml:"failure" doc:"policy while Redis is unavailable: closed, local or open" reload:"live"`
 	Lease    LeaseConfig   `yaml:"lease" doc:"settings of mode leased"`
 
-	// Gateway is the unique name of this gateway among the gateways that share the store. An empty name is replaced by a random one.
+	// Gateway is the name of this gateway, unique among the gateways that share the store. If it is empty, New chooses a random name.
 	Gateway string        `yaml:"-"`
 	Commit  CommitConfig  `yaml:"-"`
 	Breaker BreakerConfig `yaml:"-"`
 	Memory  MemoryConfig  `yaml:"-"`
 }
 
-// FailureConfig is the failure policy for each class of call.
+// FailureConfig holds the failure policy of each class of calls.
 type FailureConfig struct {
-	Read  Failure `yaml:"read" doc:"failure policy for calls that change nothing: closed, local or open"`
-	Write Failure `yaml:"write" doc:"failure policy for calls that change resources or cost money: closed, local or open. Calls that lower cost are always allowed"`
+	Read  Failure `yaml:"read" doc:"policy for calls that change nothing"`
+	Write Failure `yaml:"write" doc:"policy for calls that change resources or cost money. Calls that lower cost are always allowed"`
 }
 
-// CommitConfig limits group commit: exact calls that wait at the same time share an exchange.
+// CommitConfig limits how concurrent calls are combined into batches. A batch is one round trip to the store.
 type CommitConfig struct {
-	// MaxInFlight is the number of concurrent exchanges per group of organisations. A larger number shortens the wait for a slow exchange;
-	// a smaller number makes larger groups.
+	// MaxInFlight is the maximum number of concurrent batches for each group of organisations. A larger number shortens the wait for a slow
+	// batch; a smaller number makes batches larger.
 	MaxInFlight int
-	// MaxBatch is the largest number of calls in one exchange.
+	// MaxBatch is the maximum number of calls in a batch.
 	MaxBatch int
 }
 
 // LeaseConfig configures leased permits. Only ModeLeased uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"time that a block of permits lasts at the recent rate of calls. Use 2s if the round trip to Redis takes more than 50 ms"`
+	Horizon time.Duration `yaml:"horizon" doc:"time that a block of permits lasts at the recent call rate. Use 2s for round trips to Redis of more than 50 ms"`
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`
-	// Share is the part of the units left in a window, in percent, that all live gateways together may hold. Near the end of a quota,
-	// blocks therefore shrink to nothing and every call is counted exactly.
+	// Share is the maximum percentage of the units left in a window that all live gateways together may hold as permits. Near the end of a
+	// quota, blocks therefore shrink to nothing, and every call is counted exactly.
 	Share int `yaml:"-"`
 	// Idle is the time after which unused permits are returned.
 	Idle time.Duration `yaml:"-"`
@@ -92,21 +92,24 @@ type LeaseConfig struct {
 
 // BreakerConfig configures when a store is considered down.
 type BreakerConfig struct {
-	// Failures is the number of consecutive exchanges that must fail.
+	// Failures is the number of consecutive requests to the store that must fail.
 	Failures int
-	// Cooldown is the time until an exchange is tried again. It doubles with each failed attempt, up to MaxCooldown, and is extended by up
-	// to a quarter at random so that gateways do not retry simultaneously.
+	// Cooldown is the time until the store is tried again. It doubles with each failed attempt, up to MaxCooldown. A random extension of up to
+	// a quarter prevents simultaneous retries of all gateways.
 	Cooldown, MaxCooldown time.Duration
 }
 
-// MemoryConfig limits a gateway's memory of the store's answers.
+// MemoryConfig limits what a gateway remembers about scopes.
 type MemoryConfig struct {
-	// Scopes is the largest number of scopes remembered, over all organisations, at about 400 bytes each.
+	// Scopes is the maximum number of scopes that are remembered, over all organisations. Each takes about 400 bytes.
 	Scopes int
-	// Refusal is the time that a full window is assumed to remain full without asking the store again. 0 means the following: in ModeExact
-	// until the window ends or an operator resets it; in ModeLeased one second, because other gateways return permits.
+	// Refusal is how long a full window is assumed to stay full, without asking the store again. If it is 0, ModeExact assumes so until the
+	// window ends or an operator resets it, and ModeLeased for one second, because other gateways return permits.
 	Refusal time.Duration
 }
+
+// DefaultRecovery is the default maximum length of the pause in which gateways restore their counts after the store was replaced.
+const DefaultRecovery = 5 * time.Second
 
 // DefaultConfig returns the default configuration: ModeExact, FailLocal for reads and FailClosed for writes.
 func DefaultConfig() Config {
@@ -125,16 +128,16 @@ func DefaultConfig() Config {
 	}
 }
 
-// CheckGateway returns an error unless name can name a gateway: it must be valid for CheckID and must not contain a vertical bar.
+// CheckGateway checks the name of a gateway. It must pass CheckID and must not contain a vertical bar.
 func CheckGateway(name string) error {
 	if strings.Contains(name, "|") {
-		return fmt.Errorf("must not contain |, got %q", name)
+		return fmt.Errorf("must not contain a vertical bar, got %q", name)
 	}
 	return CheckID(name)
 }
 
-// Validate checks the settings of c and joins the errors it finds, each with its path below the configuration of the limiter. It does
-// not check the fields that a file cannot set.
+// Validate checks the settings in c and joins the errors it finds, each with the path of the setting. It does not check the fields without
+// a YAML name.
 func (c Config) Validate() error {
 	var f fault.Found
 	f.If(c.Mode != ModeExact && c.Mode != ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)

@@ -2,11 +2,12 @@ package ratelimit
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 )
 
-// counters are the counters for [Counts]. Decisions are counted with plain atomics that are read on demand, because recording a metric
-// costs more than deciding.
+// counters are the counters for [Counts]. They are plain atomics that are read on demand, because recording a metric takes longer than a
+// decision.
 type counters struct {
 	// decisions counts decisions by class, source and outcome.
 	decisions [2][len(sourceList)][2]atomic.Int64
@@ -19,23 +20,6 @@ type counters struct {
 
 // sourceList contains the sources in the order of the counters.
 var sourceList = [...]Source{SourceNone, SourceRedis, SourceLease, SourceMemory, SourceLocal, SourceOpen}
-
-func sourceIndex(s Source) int {
-	switch s {
-	case SourceRedis:
-		return 1
-	case SourceLease:
-		return 2
-	case SourceMemory:
-		return 3
-	case SourceLocal:
-		return 4
-	case SourceOpen:
-		return 5
-	case SourceNone:
-	}
-	return 0
-}
 
 func classIndex(c Class) int {
 	if c == ClassRead {
@@ -57,10 +41,10 @@ func (n *counters) decided(t *Take, d *Decision, err error) {
 	if d.Allowed {
 		outcome = 1
 	}
-	n.decisions[class][sourceIndex(d.Source)][outcome].Add(1)
+	n.decisions[class][slices.Index(sourceList[:], d.Source)][outcome].Add(1)
 }
 
-// exchanged counts one exchange with the store for the given number of calls.
+// exchanged counts one round trip to the store that served the given number of calls.
 func (n *counters) exchanged(calls int, err error) {
 	n.calls.Add(1)
 	n.carried.Add(int64(calls))
@@ -81,14 +65,14 @@ type DecisionCount struct {
 	Count   int64
 }
 
-// Counts are the counters of a Limiter since its creation, for metrics.
+// Counts is a snapshot of the counters of a Limiter, for metrics.
 type Counts struct {
-	// Decisions lists the outcomes that have occurred.
+	// Decisions has an entry for each combination of class, source and outcome that has occurred.
 	Decisions []DecisionCount
-	// Exchanges is the number of exchanges with the store, and Calls the number of calls in them. Failed is the number of exchanges that
-	// failed, and Restarts the number refused because the store had restarted.
+	// Exchanges is the number of round trips to the store, and Calls the number of calls that they served. Restarts is the number of round
+	// trips that failed because the store had restarted, and Failed the number of other failed round trips.
 	Exchanges, Calls, Failed, Restarts int64
-	// Down is set while the store is not called because it does not respond.
+	// Down is set while the store is considered down, so that no calls are sent to it. See [Limiter.Down].
 	Down bool
 	// Gateways is the latest known number of gateways that share the store.
 	Gateways int64
@@ -96,7 +80,7 @@ type Counts struct {
 	Scopes, Held int64
 }
 
-// Counts returns the counters since New, for metrics.
+// Counts returns the counters since New was called.
 func (l *Limiter) Counts() Counts {
 	n := &l.counts
 	c := Counts{

@@ -9,7 +9,7 @@ import (
 // Class selects the failure policy of a call. It is unrelated to KindClass.
 type Class string
 
-// Classes of calls. The zero Class is treated as [ClassWrite], the stricter one.
+// Classes of calls. The zero Class is treated as [ClassWrite].
 const (
 	ClassRead  Class = "read"
 	ClassWrite Class = "write"
@@ -17,16 +17,16 @@ const (
 
 // Take is a request to count one call.
 type Take struct {
-	// Org is the organisation of all scopes. All keys of an organisation are in one slot of a Redis Cluster.
+	// Org is the organisation that all scopes belong to.
 	Org string
-	// Scopes are the scopes that count the call: at most MaxScopes, without duplicates. Unlimited scopes are ignored. A call without a
-	// limited scope is exempt: it is admitted and not counted.
+	// Scopes are the scopes that count the call: at most MaxScopes, without duplicates. Scopes without a limit are ignored. If no scope has a
+	// limit, the call is exempt: it is admitted and not counted.
 	Scopes []Scope
 	// Cost is the number of units that the call takes from every window. Zero counts as one; a negative cost is an error.
 	Cost int64
 	// Class selects the failure policy.
 	Class Class
-	// Failure overrides the failure policy of the class for an organisation with its own policy; empty uses the configured policy.
+	// Failure, if not empty, replaces the configured failure policy of the class.
 	Failure Failure
 }
 
@@ -35,7 +35,7 @@ func (t *Take) check() error {
 		return fmt.Errorf("organisation: %w", err)
 	}
 	if t.Cost < 0 || t.Cost > MaxCost {
-		return fmt.Errorf("cost %d is out of range", t.Cost)
+		return fmt.Errorf("cost must be from 0 to %d, got %d", MaxCost, t.Cost)
 	}
 	if len(t.Scopes) > MaxScopes {
 		return fmt.Errorf("number of scopes must be at most %d, got %d", MaxScopes, len(t.Scopes))
@@ -65,30 +65,31 @@ type Source string
 
 // Sources of decisions.
 const (
-	// SourceNone means that there was nothing to count: the caller is exempt.
+	// SourceNone means that the call was exempt: none of its scopes has a limit.
 	SourceNone Source = "none"
 	// SourceRedis means that the shared store counted the call.
 	SourceRedis Source = "redis"
 	// SourceLease means that a permit leased by this gateway was spent.
 	SourceLease Source = "lease"
-	// SourceMemory means that the call was refused without asking the store, because the window is known to be full.
+	// SourceMemory means that the call was refused without asking the store, because a window is known to be full.
 	SourceMemory Source = "memory"
-	// SourceLocal means that the store was down and this gateway's share was counted.
+	// SourceLocal means that the store was down and the call was counted against this gateway's share ([FailLocal]).
 	SourceLocal Source = "local"
-	// SourceOpen means that the store was down and the call passed without being counted.
+	// SourceOpen means that the store was down and the call passed without being counted ([FailOpen]).
 	SourceOpen Source = "open"
 )
 
-// Decision is the result of a Take. The zero Decision refuses.
+// Decision is the result of a Take. The zero Decision is a refusal.
 type Decision struct {
 	Allowed bool
 	Source  Source
 	// Degraded is set if the store was unavailable and a failure policy decided instead.
 	Degraded bool
-	// Windows describes, for each limited window, the scope with the least room after this decision, in the order minute, hour, day, followed
-	// by the windows of each scope with a Policy, such as "runs-minute". It is empty for exempt callers and for decisions of FailOpen.
+	// Windows lists the limited windows in the order minute, hour, day. Each entry describes the scope that has the least room left in the
+	// window. The windows of scopes with a Policy follow, with names such as "runs-minute". Windows is empty for exempt calls and for
+	// decisions of FailOpen.
 	Windows []Window
-	// Violated lists the windows without room for the call; empty if Allowed.
+	// Violated lists the windows without room for the call. It is empty if Allowed.
 	Violated []Violation
 	// RetryAfter is the time until every violated window has ended, or until other gateways may have returned permits for it. It is zero if
 	// Allowed.
@@ -112,8 +113,8 @@ type Violation struct {
 	Reset  time.Duration
 }
 
-// ErrUnavailable means that the call could not be decided: the store did not respond in time, and the failure policy is FailClosed. The
-// caller should respond with 503.
+// ErrUnavailable means that the call could not be decided: the store did not respond in time, and the failure policy is FailClosed, or
+// FailLocal when this gateway has no share left to give. The caller should respond with 503.
 var ErrUnavailable = errors.New("ratelimit: store unavailable")
 
 // ErrInvalid means that a Take is malformed. It is an error of the calling code, not of the store.
@@ -134,13 +135,13 @@ type view struct {
 func viewOf(s *State, now int64) view {
 	v := view{count: s.Count}
 	for w := range Windows {
-		v.known[w], v.reset[w] = true, s.Reset(w, now)
+		v.known[w], v.reset[w] = true, s.UntilEnd(w, now)
 	}
 	return v
 }
 
 // decide builds a decision from views, one per scope, that include the call. A refused call violates the windows without room for it.
-// scopes are the scopes of the call with the quotas that were applied.
+// scopes holds the scopes of the call with the quotas that were applied.
 func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source) Decision {
 	cost := c.cost
 	d := Decision{Allowed: allowed, Source: source, Windows: make([]Window, 0, Windows)}
@@ -192,8 +193,8 @@ func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	return windows
 }
 
-// tightest describes window w of the scope with the least room, ignoring scopes with a policy of their own. If several have the same
-// room, the smaller quota is preferred, and then the first scope.
+// tightest describes window w of the scope with the least room. It ignores scopes with a Policy. Among scopes with the same room, it
+// prefers the smaller quota, and then the first scope.
 func tightest(scopes []Scope, views []view, w int) (Window, bool) {
 	best, found := Window{}, false
 	for s := range scopes {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// lanes is the number of independent queues. Calls with the same name share a queue.
+// lanes is the number of queues with separate locks. Calls with the same name share a queue.
 const lanes = 64
 
-// Group combines concurrent calls of one type into shared exchanges, like the group commit of a database.
+// Group combines concurrent calls of one type into batches, like the group commit of a database.
 //
-// It has no goroutine of its own. A caller that finds fewer exchanges in progress than allowed becomes the leader: it yields to other
-// runnable callers, takes the queued calls including its own, makes one exchange, and wakes the other callers. Then it passes the
-// leadership to a caller that has queued in the meantime, if any. Therefore a single caller never waits for others, and groups grow
-// with the duration of exchanges and the load of the processors.
+// A Group has no goroutine of its own. If fewer batches are in progress than allowed, the caller of Do becomes the leader: it yields to
+// other runnable callers, takes the queued calls including its own, sends them as one batch, and wakes the other callers. Then it passes
+// the leadership to a caller that has queued in the meantime, if there is one. A caller without concurrent callers therefore never waits,
+// and batches grow with the duration of a batch and with the load of the processors.
 //
 // A Group is safe for concurrent use.
 type Group[T any] struct {
@@ -27,9 +27,9 @@ type Group[T any] struct {
 	seats, groups  sync.Pool
 }
 
-// NewGroup returns a Group that makes its exchanges with the function exchange, which must not retain calls. It is called with the context
-// of one of the calls, at most flights times concurrently per lane, and with at most batch calls. A lane is the set of calls with the same
-// name; see Do.
+// NewGroup returns a Group that calls exchange to send each batch of calls. All calls of a batch have the same name; see [Group.Do]. The
+// parameter batch is the maximum number of calls in a batch, and flights is the maximum number of batches in progress for each name.
+// exchange gets the context of one of the calls, and must not retain the slice calls.
 func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
 	return &Group[T]{
 		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
@@ -38,7 +38,7 @@ func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, call
 	}
 }
 
-// lane is a queue of calls with the number of exchanges in progress.
+// lane is a queue of calls, with the number of batches in progress.
 type lane[T any] struct {
 	mu       sync.Mutex
 	queue    []*waiter[T]
@@ -49,7 +49,7 @@ type lane[T any] struct {
 type waiter[T any] struct {
 	call *T
 	name string
-	// leads is set, under the lane's lock, from the time the caller is chosen as leader until it has led an exchange.
+	// leads is set, under the lane's lock, from the time the caller is chosen as leader until it has sent a batch.
 	leads bool
 	// signal has capacity for both signals that a waiting caller can receive.
 	signal chan signal
@@ -62,14 +62,14 @@ const (
 	lead
 )
 
-// exchangeCalls are the calls of one exchange.
+// exchangeCalls are the calls of one batch.
 type exchangeCalls[T any] struct {
 	seats []*waiter[T]
 	calls []*T
 }
 
-// GroupContext returns a context for an exchange that serves calls, for the exchange function of a [Group]. It is not canceled with ctx,
-// but ends at the latest deadline of the calls. A zero deadline means no deadline.
+// GroupContext returns the context for a batch of a [Group]. The context is not canceled with ctx. It ends at the latest deadline of the
+// calls, or never if a call has a zero deadline.
 func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	var latest time.Time
@@ -85,8 +85,8 @@ func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time
 	return context.WithDeadline(ctx, latest)
 }
 
-// Do makes a call as part of an exchange with other calls of the same name. It returns when the exchange is finished, even if ctx is
-// done earlier.
+// Do makes a call, possibly in a batch with concurrent calls of the same name. It returns when the batch is finished, even if ctx is done
+// earlier.
 func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
 	s := g.seats.Get().(*waiter[T])
 	s.call, s.name, s.leads = call, name, false
@@ -116,8 +116,8 @@ func (g *Group[T]) join(ctx context.Context, s *waiter[T]) {
 	}
 }
 
-// exchangeFor makes one exchange for l, and reports whether the exchange included own. It does not if own has another name, because a
-// lane serves several names, or if another leader has taken own while this caller was being woken.
+// exchangeFor sends one batch from l, and reports whether the batch included own. It does not include own if own has a different name than
+// the first queued call, or if another leader has taken own while this caller was being woken.
 func (g *Group[T]) exchangeFor(ctx context.Context, l *lane[T], own *waiter[T]) bool {
 	runtime.Gosched() // lets runnable callers queue their calls
 	t := g.groups.Get().(*exchangeCalls[T])
@@ -146,15 +146,15 @@ func (g *Group[T]) exchangeFor(ctx context.Context, l *lane[T], own *waiter[T]) 
 	return included
 }
 
-// dequeue moves the calls that can share an exchange with the first one from the queue to t.
-func (l *lane[T]) dequeue(t *exchangeCalls[T], most int) {
+// dequeue moves the first call and the calls with the same name from the queue to t, at most limit calls.
+func (l *lane[T]) dequeue(t *exchangeCalls[T], limit int) {
 	if len(l.queue) == 0 {
 		return
 	}
 	name := l.queue[0].name
 	stay := l.queue[:0]
 	for _, s := range l.queue {
-		if s.name == name && len(t.seats) < most {
+		if s.name == name && len(t.seats) < limit {
 			t.seats, t.calls = append(t.seats, s), append(t.calls, s.call)
 		} else {
 			stay = append(stay, s)
@@ -164,7 +164,7 @@ func (l *lane[T]) dequeue(t *exchangeCalls[T], most int) {
 	l.queue = stay
 }
 
-// passOn ends an exchange and lets waiting callers make the next ones.
+// passOn ends a batch and lets waiting callers send the next ones.
 func (l *lane[T]) passOn(flights int) {
 	l.inFlight--
 	for _, s := range l.queue {
@@ -179,7 +179,7 @@ func (l *lane[T]) passOn(flights int) {
 	}
 }
 
-// Queued returns the number of calls waiting for an exchange.
+// Queued returns the number of calls that wait to be sent.
 func (g *Group[T]) Queued() int {
 	n := 0
 	for i := range g.lanes {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MaxQuota is the largest quota of a window. Lua handles counts as decimal numbers whose default format is exact to 14 digits.
+	// MaxQuota is the maximum quota of a window. Redis formats counts with Lua, whose default number format is exact to 14 digits.
 	MaxQuota = 1_000_000_000_000
 	// MaxCost is the largest cost of one call.
 	MaxCost = 1_000_000_000
@@ -18,22 +18,22 @@ const (
 	maxID = 128
 )
 
-// Limit is the quota of a scope, per window. A zero window is not limited, and the zero Limit limits nothing.
+// Limit holds the quotas of a scope. A window with quota 0 is not limited.
 type Limit struct {
-	Minute int64 `yaml:"minute" doc:"maximum number of calls per calendar minute; 0 means no limit" unit:"calls" zero:"omit"`
-	Hour   int64 `yaml:"hour" doc:"maximum number of calls per calendar hour; 0 means no limit" unit:"calls" zero:"omit"`
-	Day    int64 `yaml:"day" doc:"maximum number of calls per calendar day; 0 means no limit" unit:"calls" zero:"omit"`
+	Minute int64 `yaml:"minute" doc:"maximum calls per calendar minute" unit:"calls" zero:"omit"`
+	Hour   int64 `yaml:"hour" doc:"maximum calls per calendar hour" unit:"calls" zero:"omit"`
+	Day    int64 `yaml:"day" doc:"maximum calls per calendar day" unit:"calls" zero:"omit"`
 }
 
 // Unlimited reports whether no window is limited.
 func (l Limit) Unlimited() bool { return l == Limit{} }
 
-// Quota returns the quota of window i, 0 if that window is not limited.
+// Quota returns the quota of window i, or 0 if the window is not limited.
 func (l Limit) Quota(i int) int64 {
 	return [Windows]int64{l.Minute, l.Hour, l.Day}[i]
 }
 
-// room returns the number of units that window i may hold, for arithmetic: a very large number for an unlimited window.
+// room returns the number of units that window i may hold. For a window without a limit, it returns a very large number.
 func (l Limit) room(i int) int64 {
 	if q := l.Quota(i); q != 0 {
 		return q
@@ -41,8 +41,8 @@ func (l Limit) room(i int) int64 {
 	return MaxQuota
 }
 
-// Validate returns an error for each quota that is negative, larger than [MaxQuota], or larger than the quota of a longer window, which
-// makes it ineffective.
+// Validate returns an error for each quota that is negative, larger than [MaxQuota], or larger than the quota of a longer window. The
+// latter would have no effect.
 func (l Limit) Validate() error {
 	var errs []error
 	for i := range Windows {
@@ -63,7 +63,8 @@ func (l Limit) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Refuses returns the first window that can never hold a call of the given cost, and reports whether there is one.
+// Refuses reports whether a window has a quota that is too small for any call of the given cost, and returns the name of the first such
+// window.
 func (l Limit) Refuses(cost int64) (window string, ok bool) {
 	for i := range Windows {
 		if cost > l.room(i) {
@@ -77,7 +78,7 @@ func (l Limit) Refuses(cost int64) (window string, ok bool) {
 func (l Limit) check() error {
 	for i := range Windows {
 		if q := l.Quota(i); q < 0 || q > MaxQuota {
-			return fmt.Errorf("quota of the %s is out of range: %d", WindowName(i), q)
+			return fmt.Errorf("quota of the %s must be from 0 to %d, got %d", WindowName(i), int64(MaxQuota), q)
 		}
 	}
 	return nil
@@ -86,8 +87,8 @@ func (l Limit) check() error {
 // ScopeKind is the kind of a scope.
 type ScopeKind string
 
-// Kinds of scopes. KindClass is a class of operations within another scope, for example the class runs of the key ann. Its ID must contain
-// both the class and the other scope.
+// Kinds of scopes. KindClass is a class of operations within another scope, for example the class "runs" of the key "ann". The ID of the
+// scope must contain both names.
 const (
 	KindKey   ScopeKind = "key"
 	KindTeam  ScopeKind = "team"
@@ -95,7 +96,7 @@ const (
 	KindClass ScopeKind = "class"
 )
 
-// Valid reports whether k is one of these kinds.
+// Valid reports whether k is a known kind.
 func (k ScopeKind) Valid() bool {
 	switch k {
 	case KindKey, KindTeam, KindOrg, KindClass:
@@ -104,15 +105,15 @@ func (k ScopeKind) Valid() bool {
 	return false
 }
 
-// Scope is an entity whose calls are counted, with the quota for this call.
+// Scope is a key, a team or another entity whose calls are counted together, with its quota for the current call.
 type Scope struct {
 	Kind  ScopeKind
 	ID    string
 	Limit Limit
-	// Cost is the number of units that each unit of a call's cost takes in this scope; 0 counts as 1.
+	// Cost is the weight of the scope: a call takes Cost times its own cost from the windows of the scope. 0 counts as 1.
 	Cost int64
-	// Policy is the prefix of the scope's window names in headers, before a hyphen. Scopes without a Policy share the names minute, hour and
-	// day, which describe the scope with the least room.
+	// Policy is the prefix of the scope's window names in headers, before a hyphen. Scopes without a Policy share the names "minute", "hour"
+	// and "day", which then describe the scope with the least room.
 	Policy string
 }
 
@@ -128,7 +129,7 @@ type Ref struct {
 // Ref returns the identity of s.
 func (s Scope) Ref() Ref { return Ref{Kind: s.Kind, ID: s.ID} }
 
-// String returns kind:id, the form used in store keys and by operators.
+// String returns the form kind:id, as used in store keys and by operators.
 func (r Ref) String() string { return string(r.Kind) + ":" + r.ID }
 
 // ParseRef parses the result of [Ref.String].
@@ -149,14 +150,14 @@ func ParseRef(s string) (Ref, error) {
 	return Ref{}, fmt.Errorf("scope %q: must be kind:id", s)
 }
 
-// CheckID returns an error unless id can name an organisation or a scope: 1 to 128 printable ASCII characters without spaces and
-// braces. Braces would move a key to another slot of a Redis Cluster, and thus to another counter.
+// CheckID checks the ID of an organisation or a scope. A valid ID has 1 to 128 printable ASCII characters and contains no spaces or braces.
+// In a Redis Cluster, braces would move the key of a scope to another slot.
 func CheckID(id string) error {
 	if id == "" {
 		return errors.New("identifier is empty")
 	}
 	if len(id) > maxID {
-		return fmt.Errorf("identifier of %d characters is longer than %d", len(id), maxID)
+		return fmt.Errorf("identifier must be at most %d characters, got %d", maxID, len(id))
 	}
 	for i, c := range id {
 		if c <= ' ' || c > '~' || c == '{' || c == '}' {

@@ -12,21 +12,18 @@ import (
 // UpstreamConfig configures how the platform's own rate limits are shared among teams.
 type UpstreamConfig struct {
 	Enabled bool `yaml:"enabled" doc:"share the platform's rate limits among teams"`
-
-	// Threshold is the remaining part of a quota, in percent, below which the rest is shared among teams.
-	Threshold int `yaml:"-"`
-	// Active is the time after its latest call during which a team counts as active.
-	Active time.Duration `yaml:"-"`
 }
 
-// DefaultUpstreamConfig returns the default configuration, which is not enabled: once enabled, teams share the last 20 % of a quota.
-func DefaultUpstreamConfig() UpstreamConfig {
-	return UpstreamConfig{Threshold: 20, Active: 10 * time.Second}
-}
+const (
+	// sharedPercent is a percentage of a quota. When less than this part remains, the remainder is shared among teams.
+	sharedPercent = 20
+	// teamActive is how long a team counts as active after a call.
+	teamActive = 10 * time.Second
+)
 
-// Upstream shares the platform's rate limits among teams. It tracks the limit of each platform credential from the RateLimit headers of
-// the platform's responses. Once a limit runs low, the rest is shared among the active teams in proportion to their weights, so that
-// one busy team cannot use it all. A single active team may use everything. Above the threshold, no team is held back.
+// Upstream shares the platform's rate limits among teams. It reads the limits of each platform credential from the RateLimit headers of the
+// platform's responses. Once a limit runs low, the rest is shared among the active teams in proportion to their weights, so that one busy
+// team cannot use it all. A team that is active alone may use everything. Above the threshold, no team has to wait.
 //
 // It knows only this gateway's calls and the platform's responses, so it is a best effort, not a guarantee. It is safe for concurrent
 // use.
@@ -66,8 +63,8 @@ func NewUpstream(config UpstreamConfig, now func() time.Time) *Upstream {
 }
 
 // Admit reports whether a team may use a credential for one call now. If not, retryAfter is the time to wait before asking again. name
-// identifies the credential and must not be its secret. Each admitted call must be followed by a call of Observe. A weight below one counts
-// as one.
+// identifies the credential and must not be its secret. Each admitted call must be followed by a call of Observe. A weight below 1 counts
+// as 1.
 func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter time.Duration) {
 	if !u.config.Enabled {
 		return true, 0
@@ -85,7 +82,7 @@ func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter t
 	if wait := c.blocked.Sub(now); wait > 0 {
 		return false, wait
 	}
-	if w := c.tightest(now, u.config.Threshold); w == nil {
+	if w := c.tightest(now); w == nil {
 		c.untighten()
 	} else if wait := u.waitFor(c, t, w, now); wait > 0 {
 		return false, wait
@@ -104,7 +101,7 @@ func (u *Upstream) waitFor(c *credential, t *teamUse, w *upstreamWindow, now tim
 	}
 	var weights, used int64
 	for name, other := range c.teams {
-		if now.Sub(other.last) > u.config.Active {
+		if now.Sub(other.last) > teamActive {
 			delete(c.teams, name)
 			continue
 		}
@@ -116,7 +113,7 @@ func (u *Upstream) waitFor(c *credential, t *teamUse, w *upstreamWindow, now tim
 	if t.used < part {
 		return 0
 	}
-	return min(w.ends.Sub(now), u.config.Active)
+	return min(w.ends.Sub(now), teamActive)
 }
 
 // credential returns the state of a credential, creating it if needed.
@@ -130,13 +127,13 @@ func (u *Upstream) credential(name string) *credential {
 }
 
 // tightest returns the window with the least units left among those running low, or nil.
-func (c *credential) tightest(now time.Time, threshold int) *upstreamWindow {
+func (c *credential) tightest(now time.Time) *upstreamWindow {
 	var tight *upstreamWindow
 	for name, w := range c.windows {
 		switch left := w.remaining - c.inFlight; {
 		case !now.Before(w.ends):
 			delete(c.windows, name)
-		case left*100 >= w.limit*int64(threshold):
+		case left*100 >= w.limit*sharedPercent:
 		case tight == nil || w.remaining < tight.remaining:
 			tight = w
 		}

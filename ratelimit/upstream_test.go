@@ -39,9 +39,7 @@ func (p *platform) reset() int64 {
 
 func newUpstream(t *testing.T, clock *manual) *ratelimit.Upstream {
 	t.Helper()
-	config := ratelimit.DefaultUpstreamConfig()
-	config.Enabled = true
-	return ratelimit.NewUpstream(config, clock.Now)
+	return ratelimit.NewUpstream(ratelimit.UpstreamConfig{Enabled: true}, clock.Now)
 }
 
 // use makes calls of a team one after the other and returns how many passed.
@@ -157,7 +155,7 @@ func TestUpstreamIgnoresNonsense(t *testing.T) {
 
 func TestUpstreamOffByDefault(t *testing.T) {
 	clock := newManual()
-	u := ratelimit.NewUpstream(ratelimit.DefaultUpstreamConfig(), clock.Now)
+	u := ratelimit.NewUpstream(ratelimit.UpstreamConfig{}, clock.Now)
 	p := &platform{limit: 10, clock: clock}
 	use(t, u, p, "a", 1, 10)
 	if ok, _ := u.Admit("cred", "b", 1); !ok {

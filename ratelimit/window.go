@@ -23,10 +23,10 @@ func windowMillis(i int) int64 {
 
 // State is the state of one scope in a store at one instant.
 type State struct {
-	// Generation distinguishes counts before and after a reset by an operator: it is the store's clock, in Unix milliseconds, at the last
-	// reset of the scope, or 0 if it was never reset.
+	// Generation changes when an operator resets the scope. It is the time of the last reset on the store's clock, in Unix milliseconds, or 0
+	// if the scope was never reset.
 	Generation int64
-	// Index is the number of each window since the Unix epoch.
+	// Index is the number of each window, counted from the Unix epoch.
 	Index [Windows]int64
 	// Count is the number of units charged to each window, including leases.
 	Count [Windows]int64
@@ -35,13 +35,13 @@ type State struct {
 // End returns the end of window i of s, in Unix milliseconds of the store's clock.
 func (s *State) End(i int) int64 { return (s.Index[i] + 1) * windowMillis(i) }
 
-// Reset returns the time from now (Unix milliseconds of the store's clock) to the end of window i, never negative.
-func (s *State) Reset(i int, now int64) time.Duration {
+// UntilEnd returns the time from now to the end of window i, or 0 if the window has ended. now is in Unix milliseconds of the store's clock.
+func (s *State) UntilEnd(i int, now int64) time.Duration {
 	return time.Duration(max(0, s.End(i)-now)) * time.Millisecond
 }
 
-// Advance replaces windows that have ended by now (Unix milliseconds) with the current, empty ones. A window later than now is kept: a
-// clock that steps back must not reopen a window already counted.
+// Advance replaces the windows that have ended by now (Unix milliseconds) with the current windows, which are empty. It keeps a window
+// later than now: a clock that steps back must not reopen a window that was already counted.
 func (s *State) Advance(now int64) {
 	for i := range Windows {
 		if current := now / windowMillis(i); s.Index[i] < current {

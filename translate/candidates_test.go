@@ -194,7 +194,7 @@ func TestCandidatesStopWhenTheCallerLeaves(t *testing.T) {
 	if got.Verdict != Broken || !errors.Is(got.Err, context.Canceled) {
 		t.Errorf("verdict %v err %v, want broken by cancel", got.Verdict, got.Err)
 	}
-	if diff := cmp.Diff([]string{"createPod"}, d.Operations()); diff != "" {
+	if diff := cmp.Diff([]string{"createPod"}, reported(d).V2); diff != "" {
 		t.Errorf("operations (-want +got):\n%s", diff)
 	}
 }

@@ -28,8 +28,8 @@ const (
 	maxKeyless = 512
 )
 
-// Catalog caches responses of v2 catalog operations by account, because prices and pools differ between accounts. Callers
-// must not modify the cached bodies. A Catalog is safe for concurrent use.
+// Catalog caches the responses of v2 catalog operations. It caches them for each account, because prices and pools differ between accounts.
+// Callers must not modify the cached bodies. A Catalog is safe for concurrent use.
 type Catalog struct {
 	mu       sync.Mutex // guards the fields below
 	entries  *lru.LRU[string, catalogEntry]
@@ -45,7 +45,7 @@ type catalogEntry struct {
 	expires time.Time
 }
 
-// Failure describes a failed call: either Response, which is not 2xx, or Err is set.
+// Failure describes a failed call. Either Err is set, or Response is set and its status is not 2xx.
 type Failure struct {
 	// Response is nil if no response arrived.
 	Response *Response
@@ -64,10 +64,10 @@ func newCatalog() *Catalog {
 	}
 }
 
-// Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share one call. member
-// names the list that the response must have; a response without it counts as a failure and is not cached. If v2 fails, Read returns an
-// expired response if it has one, and the failure otherwise. Callers without a key use the account ""; each distinct query of theirs causes
-// at most one call in 30 s, even after a failure.
+// Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share one call. member is
+// the name of the list in the response; a response without this list counts as a failure and is not cached. If v2 fails, Read returns an
+// expired response if the cache has one, and otherwise the failure. Requests without a key use the account "". Each distinct query without
+// a key causes at most one v2 call in 30 s, even after a failure.
 func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {
@@ -144,7 +144,7 @@ func (c *Catalog) fetch(ctx context.Context, d *Client, r *Request, member strin
 	return entry.body, entry.failed
 }
 
-// admitKeylessLocked reports whether another query without a key may be sent, and records it.
+// admitKeylessLocked reports whether another query without a key may be sent, and records the query.
 func (c *Catalog) admitKeylessLocked(key string, now time.Time) bool {
 	if len(c.keyless) >= maxKeyless {
 		maps.DeleteFunc(c.keyless, func(_ string, expires time.Time) bool { return !now.Before(expires) })
@@ -156,7 +156,7 @@ func (c *Catalog) admitKeylessLocked(key string, now time.Time) bool {
 	return true
 }
 
-// tooManyKeyless returns the refusal of a query without a key beyond maxKeyless.
+// tooManyKeyless returns the refusal of a query without a key after maxKeyless queries.
 func tooManyKeyless() *Response {
 	wait := strconv.Itoa(int(catalogTTL.Seconds()))
 	return &Response{
@@ -166,7 +166,7 @@ func tooManyKeyless() *Response {
 }
 
 // Latest returns the newest unfiltered response that any account received for the operation, or nil. The response may belong to another
-// account, so callers must expose only public data of it: GPU types and data centres.
+// account, so callers must use only its public data: GPU types and data centres.
 func (c *Catalog) Latest(operation string) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,24 +222,16 @@ func ByID(records []any, id string) any {
 	return records[i]
 }
 
-// Level ranks an availability word for sorting, the best availability first: HIGH has the lowest rank and NONE the highest, and an unknown
-// or absent word ranks just before NONE.
+// Level ranks an availability word of v2 for sorting. HIGH has the lowest rank and NONE the highest. An unknown or absent word ranks just
+// before NONE.
 func Level(word string) int {
-	switch word {
-	case "HIGH":
-		return 0
-	case "MEDIUM":
-		return 1
-	case "LOW":
-		return 2
-	case "NONE":
-		return 4
+	if rank := slices.Index([]string{"HIGH", "MEDIUM", "LOW", "", "NONE"}, word); rank >= 0 {
+		return rank
 	}
-	return 3
+	return Level("")
 }
 
-// LevelIn ranks a catalog record by its availability. If data centres are given, it uses the best availability among
-// them.
+// LevelIn ranks a catalog record by its availability. If data centres are given, it uses the best availability in any of them.
 func LevelIn(record any, dataCenterIDs []string) int {
 	if len(dataCenterIDs) == 0 {
 		return Level(Text(record, "availability"))

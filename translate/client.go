@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,17 +20,17 @@ const DefaultBudget = 25 * time.Second
 // MaxParallel is the maximum number of concurrent v2 calls of one legacy request.
 const MaxParallel = 4
 
-// Limits on the warnings of one response: their number, and the length of each in bytes.
+// Limits on the warnings of one response: maxWarnings is their number, maxWarningLen the length of each in bytes.
 const (
 	maxWarnings   = 10
 	maxWarningLen = 200
 )
 
-// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time budget of the request, which has nothing to do with budgets
-// of cost.
+// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time budget of the request. A time budget is unrelated to the
+// budgets that limit cost.
 var ErrBudget = errors.New("the request exceeded its time budget")
 
-// errNoAnswer is the error for a Caller that returned neither a response nor an error.
+// errNoAnswer is returned if a Caller returned neither a response nor an error.
 var errNoAnswer = fmt.Errorf("no response: %w", ErrAmbiguous)
 
 // Client makes the v2 calls of one legacy request. It retries calls that may be retried, enforces the time budget, and
@@ -50,7 +51,7 @@ type Client struct {
 	memory   memory
 }
 
-// NewClient returns a client for one legacy request. budget is the total time for the request; zero means DefaultBudget.
+// NewClient returns a client for one legacy request. budget is the maximum duration of the request; zero means DefaultBudget.
 func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Client {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
@@ -60,7 +61,7 @@ func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Clie
 	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
 }
 
-// Deps returns the dependencies, with defaults in place of nil.
+// Deps returns the dependencies. Defaults replace nil fields.
 func (d *Client) Deps() Deps { return d.deps }
 
 // Account returns [Incoming].Account, the account of the request.
@@ -94,38 +95,25 @@ func (d *Client) Call(ctx context.Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// RetryPolicy determines how often a failed call is retried.
+// RetryPolicy is the number of retries after server errors.
 type RetryPolicy int
 
-// Retry policies. Each of them also waits once for the Retry-After of a 429.
+// Retry policies. After a 429, each of them waits for Retry-After and retries once.
 const (
-	// NoRetry does not retry after a server error, because the call may have been carried out.
-	NoRetry RetryPolicy = iota
-	// RetryAction retries once after a server error. It is for actions that may safely be sent twice.
-	RetryAction
-	// RetryChange retries twice, for PATCH and DELETE.
-	RetryChange
-	// RetryRead retries three times, for GET.
-	RetryRead
+	// NoRetry does not retry after a server error, because the platform may have carried out the call.
+	NoRetry RetryPolicy = 0
+	// RetryAction retries once after a server error. It is for actions that are safe to repeat.
+	RetryAction RetryPolicy = 1
+	// RetryChange retries twice after a server error. It is for PATCH and DELETE.
+	RetryChange RetryPolicy = 2
+	// RetryRead retries three times after a server error. It is for GET.
+	RetryRead RetryPolicy = 3
 )
-
-func (r RetryPolicy) times() int {
-	switch r {
-	case RetryAction:
-		return 1
-	case RetryChange:
-		return 2
-	case RetryRead:
-		return len(backoff)
-	case NoRetry:
-	}
-	return 0
-}
 
 // backoff lists the delays before the retries after a server error.
 var backoff = [...]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 
-// Send makes a v2 call and retries it within the policy and the time budget. It returns the last response or error.
+// Send makes a v2 call. It retries the call as far as the policy and the time budget allow, and returns the last response or error.
 func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Response, error) {
 	waited := false
 	for try := 0; ; {
@@ -134,7 +122,7 @@ func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Res
 		switch {
 		case err == nil && resp.Status == http.StatusTooManyRequests && !waited:
 			waited, wait = true, resp.RetryAfter()
-		case broken(resp, err) && ctx.Err() == nil && try < repeat.times():
+		case broken(resp, err) && ctx.Err() == nil && try < int(repeat):
 			wait = backoff[try]
 			try++
 		default:
@@ -146,7 +134,7 @@ func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Res
 	}
 }
 
-// Pause waits for the given duration. If the time budget is shorter than that, it returns ErrBudget immediately.
+// Pause waits for the given duration. If less than that is left of the time budget, it returns ErrBudget immediately.
 func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	if wait >= d.Remaining() {
 		return ErrBudget
@@ -154,7 +142,7 @@ func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	return d.deps.Sleep(ctx, wait)
 }
 
-// Each calls f for 0 to n-1, at most MaxParallel at a time, and waits for all calls to return.
+// Each calls f with the indexes 0 to n-1, at most MaxParallel at a time, and waits for all calls to return.
 func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
 	var group errgroup.Group
 	group.SetLimit(MaxParallel)
@@ -167,8 +155,8 @@ func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i 
 	_ = group.Wait() // f returns no error
 }
 
-// WarnLost adds a warning that v2 has no equivalent for a field of the request. The warning becomes printable ASCII of at
-// most 200 bytes; at most 10 different warnings are kept.
+// WarnLost adds a warning about a field of the request without an equivalent in v2. The warning is reduced to printable ASCII of at most
+// 200 bytes. At most 10 different warnings are kept.
 func (d *Client) WarnLost(field, what string) {
 	d.Warn(field, what)
 	d.mu.Lock()
@@ -178,8 +166,8 @@ func (d *Client) WarnLost(field, what string) {
 	}
 }
 
-// WarnUnavailable warns that fields of the response are null because v2 does not provide them. It combines as many fields
-// into one warning as fit.
+// WarnUnavailable adds warnings that the given fields of the response are null because v2 does not provide their values. Each warning lists
+// as many fields as its maximum length permits.
 func (d *Client) WarnUnavailable(fields []string) {
 	const what = "null because v2 does not provide a value"
 	for len(fields) > 0 {
@@ -196,8 +184,8 @@ func (d *Client) WarnUnavailable(fields []string) {
 	}
 }
 
-// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost (for fields of the request) and
-// WarnUnavailable (for fields of the response), it does not count the field as missing from v2.
+// Warn adds a warning about a field of the request or the response. Unlike WarnLost and WarnUnavailable, it does not count the field as
+// missing from v2.
 func (d *Client) Warn(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
@@ -207,34 +195,29 @@ func (d *Client) Warn(field, what string) {
 	}
 }
 
-// LostFields returns the fields that v2 has no equivalent for, in order of the warnings.
-func (d *Client) LostFields() []string {
+// Report describes the v2 calls in out: it sets V2, Warnings and LostFields, and adds headers with the operations, the warnings, and the
+// rate limits of the last response. If no call was made, the header with the operations contains replacement, unless it is "".
+func (d *Client) Report(out *Outgoing, replacement string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.lost)
+	out.V2, out.Warnings, out.LostFields = slices.Clone(d.ops), slices.Clone(d.warnings), slices.Clone(d.lost)
+	if used := cmp.Or(strings.Join(d.ops, ", "), replacement); used != "" {
+		out.Header.Set("X-Tollgate-V2-Operation", used)
+	}
+	for _, line := range d.warnings {
+		out.Header.Add("X-Legacy-Warning", line)
+	}
+	for _, name := range [...]string{"RateLimit", "RateLimit-Policy", "X-Request-Id"} {
+		if values := d.header.Values(name); len(values) > 0 {
+			out.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
 }
 
-// Warnings returns the warnings in the order in which they were added, without duplicates, for a header of the response.
-func (d *Client) Warnings() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.warnings)
-}
-
-// Operations returns the names of the v2 operations called, in order of first use.
-func (d *Client) Operations() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.ops)
-}
-
-// Header returns the headers of the last response. It is never nil and must not be modified.
+// Header returns the headers of the last response, or nil. They must not be modified.
 func (d *Client) Header() http.Header {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.header == nil {
-		return http.Header{}
-	}
 	return d.header
 }
 

@@ -80,6 +80,13 @@ func TestDialogueWithoutACaller(t *testing.T) {
 	}
 }
 
+// reported returns what d reports about its calls.
+func reported(d *Client) *Outgoing {
+	out := &Outgoing{Header: http.Header{}}
+	d.Report(out, "")
+	return out
+}
+
 func TestWarnings(t *testing.T) {
 	d := NewClient(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	d.WarnLost("a", "same")
@@ -88,7 +95,7 @@ func TestWarnings(t *testing.T) {
 	for i := range 20 {
 		d.WarnLost("c", strings.Repeat("i", i))
 	}
-	got := d.Warnings()
+	got := reported(d).Warnings
 	if len(got) != 10 || got[0] != "a: same" || len(got[1]) != 200 || !strings.HasPrefix(got[1], "b: line??break ? xxx") {
 		t.Errorf("Warnings = %d: %q", len(got), got)
 	}

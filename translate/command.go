@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -17,8 +16,8 @@ type Command struct {
 // Empty reports whether both parts are empty.
 func (c Command) Empty() bool { return len(c.Entrypoint) == 0 && len(c.Cmd) == 0 }
 
-// Args formats the command as the args text of v2: a compact JSON object with the non-empty parts, entrypoint first. It
-// returns "" for an empty command.
+// Args formats the command as the args text of v2: a compact JSON object with entrypoint and cmd, without empty parts. It returns "" for an
+// empty command.
 func (c Command) Args() string {
 	if c.Empty() {
 		return ""
@@ -28,17 +27,11 @@ func (c Command) Args() string {
 		Cmd        []string `json:"cmd,omitempty"`
 	}
 	form.Entrypoint, form.Cmd = c.Entrypoint, c.Cmd
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(form); err != nil {
-		return "" // cannot happen: two string slices
-	}
-	return strings.TrimSuffix(out.String(), "\n")
+	out, _ := appendOther(nil, form) // two string slices always encode
+	return string(out)
 }
 
-// Shell formats the command as one shell line: the quoted words of Cmd, or the JSON object form if there is an
-// entrypoint.
+// Shell formats the command as one shell line: the quoted words of Cmd, or the result of Args if there is an entrypoint.
 func (c Command) Shell() string {
 	if len(c.Entrypoint) > 0 {
 		return c.Args()
@@ -46,7 +39,7 @@ func (c Command) Shell() string {
 	return shellquote.Join(c.Cmd...)
 }
 
-// ParseArgs parses the args text of v2: a JSON object with entrypoint and cmd, or a line that it splits like a shell. A
+// ParseArgs parses the args text of v2. The text is a JSON object with entrypoint and cmd, or a line that is split like a shell command. A
 // line with unbalanced quotes becomes one word, because any split might change the command.
 func ParseArgs(args string) Command {
 	if c, ok := parseArgsObject(args); ok {

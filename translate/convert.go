@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Env decodes an environment object: scalar values become strings ("true", "1", "1.5") and null becomes "". It returns an
-// error for nested values and for anything but an object.
+// Env decodes an environment object. Scalar values become strings ("true", "1", "1.5") and null becomes "". Env returns an error for a
+// nested value and for a value that is not an object.
 func Env(v any) (map[string]string, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -29,7 +29,7 @@ func Env(v any) (map[string]string, error) {
 	return env, nil
 }
 
-// Variable returns one variable of an environment, converted like in Env. ok is false for a nested value.
+// Variable returns one variable of an environment, with the conversions of Env. ok is false for a nested value.
 func Variable(env any, name string) (value string, ok bool) {
 	if r, isRecord := env.(Record); isRecord {
 		if value = r.Text(name); value != "" { // a string in an interface would allocate
@@ -69,8 +69,7 @@ func SplitList(s string) []string {
 	return parts
 }
 
-// Ports decodes "<port>/<protocol>" entries from an array or a comma-separated string. It keeps their order and adds no
-// protocol.
+// Ports decodes ports in the form "<port>/<protocol>" from an array or a comma-separated string. It keeps their order and adds no protocol.
 func Ports(v any) ([]string, error) {
 	switch v := v.(type) {
 	case string:
@@ -104,21 +103,11 @@ func FormatTime(s, layout string) string {
 	return string(AppendTime(nil, s, layout))
 }
 
-// AppendTime appends the result of FormatTime to buf.
+// AppendTime appends an RFC 3339 time in UTC and the given layout to buf, or any other string unchanged.
 func AppendTime(buf []byte, s, layout string) []byte {
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || layout == LegacyTime && spelledLike(s, LegacyTime) {
+	if err != nil {
 		return append(buf, s...)
-	}
-	const seconds = "2006-01-02T15:04:05"
-	if layout == ScriptTime && strings.HasSuffix(s, "Z") && spelledLike(s[:min(len(s), len(seconds))], seconds) {
-		for _, part := range [...]string{
-			t.Weekday().String()[:3], " ", t.Month().String()[:3], " ", s[8:10], " ", s[:4], " ", s[11:19],
-			ScriptTime[len("Mon Jan 02 2006 15:04:05"):],
-		} {
-			buf = append(buf, part...)
-		}
-		return buf
 	}
 	return t.UTC().AppendFormat(buf, layout)
 }
@@ -137,8 +126,9 @@ func spelledLike(s, like string) bool {
 	return true
 }
 
-// Location returns the country in a data centre id: the first part if it is US or CA ("US-TX-3" gives "US"), and otherwise a second part of
-// two letters ("EU-RO-1" gives "RO"). It returns "" if there is neither. Use it for display only; placement queries the catalog.
+// Location returns the country code in a data centre id. For US and CA this is the first part ("US-TX-3" gives "US"), otherwise the second
+// part if it has two letters ("EU-RO-1" gives "RO"). Location returns "" if there is neither. Use it for display only; placement queries
+// the catalog.
 func Location(dataCenterID string) string {
 	first, rest, ok := strings.Cut(dataCenterID, "-")
 	if ok && (first == "US" || first == "CA") {
@@ -151,16 +141,16 @@ func Location(dataCenterID string) string {
 	return second
 }
 
-// UserID returns a stable substitute for the user id, which v2 does not expose: "user_" and 26 lower-case base32
-// characters derived from the account.
+// UserID returns a stable substitute for the user id, because v2 does not expose the real id: "user_" and 26 lower-case base32 characters
+// derived from the account.
 func UserID(account string) string {
 	sum := sha256.Sum256([]byte("user\x00" + account))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 	return "user_" + strings.ToLower(text[:26])
 }
 
-// PowerOfTwo returns the smallest power of two that is at least n and at least 2, which are the vCPU counts that v2
-// accepts. It returns 0 if n exceeds 2^20.
+// PowerOfTwo returns the smallest power of two that is at least n and at least 2; v2 accepts only such vCPU counts. It returns 0 if n
+// exceeds 2^20.
 func PowerOfTwo(n int64) int64 {
 	if n > 1<<20 {
 		return 0
@@ -196,10 +186,10 @@ func digits(s string) (int, bool) {
 	return n, err == nil
 }
 
-// AtLeastCUDA returns the versions that are not below floor. v2 rejects a body with both a list and a minimum, so a
-// caller's list and minimum are combined into one list.
-func AtLeastCUDA(versions []string, floor string) []string {
-	limit, ok := ParseCUDA(floor)
+// AtLeastCUDA returns the versions that are at least minimum. v2 rejects a body with both a list and a minimum, so a list and a minimum
+// from a caller are combined into one list.
+func AtLeastCUDA(versions []string, minimum string) []string {
+	limit, ok := ParseCUDA(minimum)
 	if !ok {
 		return nil
 	}
@@ -209,7 +199,7 @@ func AtLeastCUDA(versions []string, floor string) []string {
 	})
 }
 
-// Clip truncates a caller's string to limit bytes for use in a message.
+// Clip truncates a string sent by a caller to at most limit bytes. It appends "..." to a truncated string.
 func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s

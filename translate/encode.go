@@ -13,8 +13,8 @@ type jsonAppender interface {
 	AppendTo(buf []byte) ([]byte, error)
 }
 
-// AppendJSON appends the JSON encoding of v, byte for byte as encoding/json produces it without HTML escaping. It avoids
-// reflection, which took most of the time of long lists.
+// AppendJSON appends the JSON encoding of v, byte for byte as encoding/json produces it without HTML escaping. It does not use reflection,
+// which took most of the time of long lists.
 func AppendJSON(buf []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -43,17 +43,6 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 		return v.AppendTo(buf)
 	}
 	return appendOther(buf, v)
-}
-
-// Marshal returns the same encoding as json.Marshal for the values that AppendJSON supports.
-func Marshal(v any) ([]byte, error) {
-	text, err := AppendJSON(nil, v)
-	if err != nil {
-		return nil, err
-	}
-	var escaped bytes.Buffer
-	json.HTMLEscape(&escaped, text)
-	return escaped.Bytes(), nil
 }
 
 // maxListGrowth limits the memory reserved for a list by the size of its first element, in bytes.
@@ -93,8 +82,8 @@ func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
 	return append(buf, n...), nil
 }
 
-// AppendMembers appends an object without its hidden members. *room is a reusable buffer for the member names of a Record, which
-// AppendMembers may replace by a larger one; room may be nil.
+// AppendMembers appends the JSON encoding of an object without the hidden members. If room is not nil, *room is a reusable buffer for the
+// member names of a Record. AppendMembers may replace *room with a larger buffer.
 func AppendMembers(buf []byte, object any, hidden []string, room *[]string) ([]byte, error) {
 	var few [32]string // enough for an endpoint
 	names := few[:0]

@@ -26,10 +26,6 @@ func compare(t rapid.TB, v any) {
 	if string(got) != want && wantErr == nil || (err == nil) != (wantErr == nil) {
 		t.Fatalf("AppendJSON(%#v) = %q, %v, want %q, %v", v, got, err, want, wantErr)
 	}
-	escaped, wantErr := json.Marshal(v)
-	if got, err := Marshal(v); string(got) != string(escaped) && wantErr == nil || (err == nil) != (wantErr == nil) {
-		t.Fatalf("Marshal(%#v) = %q, %v, want %q, %v", v, got, err, escaped, wantErr)
-	}
 }
 
 func TestAnswersAreWrittenAsEncodingJSONDoes(t *testing.T) {

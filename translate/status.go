@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,8 +15,8 @@ const (
 	Terminated = "TERMINATED"
 )
 
-// DesiredStatus maps a v2 pod status to the desiredStatus of the legacy dialects. A starting pod is RUNNING, and a failed
-// pod is EXITED so that clients stop waiting. An unknown status maps to RUNNING, because the pod may cost money.
+// DesiredStatus maps the status of a v2 pod to the desiredStatus of the legacy dialects. A starting pod is RUNNING. A failed pod is EXITED,
+// so that clients stop waiting. An unknown status maps to RUNNING, because the pod may cost money.
 func DesiredStatus(status string) string {
 	switch status {
 	case "EXITED", "ERROR":
@@ -26,8 +27,8 @@ func DesiredStatus(status string) string {
 	return Running
 }
 
-// IsCapacity reports whether the detail of a 400 describes a capacity shortage. It recognises known phrases, because v2 has no error code
-// for a shortage; any other text means an invalid request.
+// IsCapacity reports whether the detail of a 400 describes a capacity shortage. v2 has no error code for a shortage, so IsCapacity searches
+// for known phrases. Any other text means an invalid request.
 func IsCapacity(detail string) bool {
 	detail = strings.ToLower(detail)
 	for _, phrase := range [...]string{
@@ -46,13 +47,10 @@ func (r *Response) Detail() string {
 	if r == nil {
 		return ""
 	}
-	if detail := Text(r.Body, "detail"); detail != "" {
-		return detail
-	}
-	return Text(r.Body, "title")
+	return cmp.Or(Text(r.Body, "detail"), Text(r.Body, "title"))
 }
 
-// Errors returns the errors list of a v2 problem.
+// Errors returns the member "errors" of a v2 problem.
 func (r *Response) Errors() []string {
 	if r == nil {
 		return nil
@@ -63,8 +61,8 @@ func (r *Response) Errors() []string {
 // OK reports whether the status is 2xx.
 func (r *Response) OK() bool { return r != nil && r.Status >= 200 && r.Status < 300 }
 
-// RetryAfter returns the delay of the Retry-After header (RFC 9110, section 10.2.3), between one second and one day. An
-// invalid header counts as one second, so that it cannot cause a busy loop.
+// RetryAfter returns the delay in the Retry-After header (RFC 9110, section 10.2.3), limited to between one second and one day. An invalid
+// header counts as one second, so that it cannot cause a busy loop.
 func (r *Response) RetryAfter() time.Duration {
 	if r == nil {
 		return time.Second

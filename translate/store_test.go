@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate"
 )
+
+// warnings returns the warnings that d reports.
+func warnings(d *translate.Client) []string {
+	out := &translate.Outgoing{Header: http.Header{}}
+	d.Report(out, "")
+	return out.Warnings
+}
 
 func TestMemoryStore(t *testing.T) {
 	storetest.Test(t, func(*testing.T) (translate.Store, func(time.Duration)) {
@@ -39,7 +47,7 @@ func TestNotesSurviveARoundTrip(t *testing.T) {
 	if _, ok, err := translate.LoadNote[translate.EndpointNote](t.Context(), d, key); ok || err != nil {
 		t.Errorf("LoadNote after DropNote = %t, %v, want none", ok, err)
 	}
-	if lines := d.Warnings(); len(lines) != 0 {
+	if lines := warnings(d); len(lines) != 0 {
 		t.Errorf("warnings %q", lines)
 	}
 }
@@ -143,7 +151,7 @@ func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 			if _, ok, _ := translate.LoadNote[translate.TemplateNote](t.Context(), talk(store), other); !ok {
 				t.Error("another record was not written")
 			}
-			if lines := d.Warnings(); len(lines) != 2 {
+			if lines := warnings(d); len(lines) != 2 {
 				t.Errorf("warnings %q, want one of the read and one of the write", lines)
 			}
 		})

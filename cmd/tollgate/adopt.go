@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ only resources of one key.`,
 
 func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
 	var a money.Adopted
-	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt?"+q.Encode(), &a); err != nil {
+	if err := c.post(ctx, "/admin/spend/adopt", q, &a); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s: %s (was: %s)\n", a.Resource, a.Owner, a.Was)
@@ -72,7 +71,7 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 // adoptTeam transfers all resources of a team, or of one of its keys, to another team.
 func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
 	var a money.AdoptedTeam
-	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
+	if err := c.post(ctx, "/admin/spend/adopt-team", q, &a); err != nil {
 		return err
 	}
 	line := fmt.Sprintf("team %s: received %d resources, %s USD of today and %s USD of this month from team %s",

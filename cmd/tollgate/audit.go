@@ -64,7 +64,7 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
 		by, operation := cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision)
-		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.SubjectOrg(), c.Team, by, operation, c.Resource, c.Name,
+		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.SubjectOrg(), c.Team, by, operation, c.Resource, cmp.Or(c.Name, c.Summary),
 			usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {

@@ -30,7 +30,8 @@ type billing struct {
 	org      string
 	admin    *adminClient
 	id, gpu  string
-	// path is the v2 path. record is the member of a bill with the resource ID, and also the name of the query parameter.
+	// path is the v2 path. record is the name of the member with the resource ID in a bill, and of the query parameter that filters by
+	// resource ID.
 	path, record string
 	groups       map[string]string // JSON member by value of --grouping
 	idFlag       string            // flag that filters by resource
@@ -82,15 +83,15 @@ func (b *billing) command(use, short string) *cobra.Command {
 	b.flags(cmd)
 	b.out = outputFlag(cmd)
 	f.BoolVar(&b.plot, "plot", false, "draw a bar for each row")
-	f.StringVar(&b.bucket, "bucket-size", "day", "period of a row: hour, day, week, month or year")
+	f.StringVar(&b.bucket, "bucket-size", "day", "period that each row covers: hour, day, week, month or year")
 	f.StringVar(&b.from, "start-time", "", "start of the range as an RFC 3339 time (default: 30 days ago)")
 	f.StringVar(&b.to, "end-time", "", "exclusive end of the range as an RFC 3339 time (default: now)")
 	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
-		f.StringVar(&b.grouping, "grouping", b.fallback, "group of a row: "+strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
+		f.StringVar(&b.grouping, "grouping", b.fallback, "group costs by: "+strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
 		f.StringVar(&b.org, "org", "", "organisation whose ledger contains the GPU types, teams and labels")
-		f.StringVar(&b.id, b.idFlag, "", "show only this resource")
-		f.StringVar(&b.gpu, "gpu-id", "", "show only this GPU type, or this pool of an endpoint")
+		f.StringVar(&b.id, b.idFlag, "", "show only the resource with this ID")
+		f.StringVar(&b.gpu, "gpu-id", "", "show only costs of this GPU type or, for endpoints, of this GPU pool")
 		b.admin = newAdminClient(cmd)
 		complete(cmd, "org", orgNames)
 		complete(cmd, "grouping", cobra.FixedCompletions(append(b.groupings(), "team", "label:"), cobra.ShellCompDirectiveNoFileComp))
@@ -132,8 +133,8 @@ func (b *billing) validate() error {
 	return nil
 }
 
-// ask returns rows with the time, group and amount.
-func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
+// ask requests the bills and returns the amounts by time and group.
+func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]bill, error) {
 	key, err := b.key(ctx)
 	if err != nil {
 		return nil, err
@@ -150,25 +151,25 @@ func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[s
 	}
 	sums := make(tally)
 	for i := range bills {
-		group := bills[i].resource
+		group := bills[i].group
 		if b.groups == nil {
 			group = ""
 		}
 		sums.add(&bills[i], group, big.NewRat(1, 1))
 	}
-	return sums.rows(b.groups[b.grouping]), nil
+	return sums.rows(), nil
 }
 
 // unknownType is the group of amounts whose GPU type is not in the ledger.
 const unknownType = "unknown"
 
-// bill is the amount billed for one resource in one time bucket.
+// bill is the amount billed for one group in one time bucket. Bills of the platform are grouped by resource.
 type bill struct {
-	time, resource string
-	amount         *big.Rat
+	time, group string
+	amount      *big.Rat
 }
 
-// tally holds sums by time and group.
+// tally maps a time and a group to a sum of amounts.
 type tally map[[2]string]*big.Rat
 
 // add adds a share of a bill to a group.
@@ -180,21 +181,16 @@ func (t tally) add(x *bill, group string, share *big.Rat) {
 	t[key].Add(t[key], new(big.Rat).Mul(x.amount, share))
 }
 
-// rows returns the sums by time and group. With an empty member, rows have no group.
-func (t tally) rows(member string) []map[string]any {
-	rows := make([]map[string]any, 0, len(t))
+// rows returns the sums by time and group, rounded to nine decimals.
+func (t tally) rows() []bill {
+	rows := make([]bill, 0, len(t))
 	for _, key := range slices.SortedFunc(maps.Keys(t), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
-		amount := strings.TrimSuffix(strings.TrimRight(t[key].FloatString(9), "0"), ".")
-		row := map[string]any{"time": key[0], "amount": json.Number(amount)}
-		if member != "" {
-			row[member] = key[1]
-		}
-		rows = append(rows, row)
+		rows = append(rows, bill{key[0], key[1], decimal(t[key].FloatString(9))})
 	}
 	return rows
 }
 
-// bills returns the bills. A long range is requested in parts.
+// bills requests the bills, in several requests for a long range.
 func (b *billing) bills(ctx context.Context, key string, progress func(done, of int)) ([]bill, error) {
 	var bills []bill
 	parts := b.parts(time.Now())
@@ -219,7 +215,7 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 			if !ok || err != nil {
 				return nil, fmt.Errorf("invalid record from the gateway: time or amount is missing: %v", record)
 			}
-			bills = append(bills, bill{time: start.UTC().Format(time.RFC3339), resource: text(b.record), amount: amount})
+			bills = append(bills, bill{start.UTC().Format(time.RFC3339), text(b.record), amount})
 		}
 	}
 	progress(len(parts), len(parts))
@@ -229,8 +225,8 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 // part is a part of the requested range. Either bound may be "".
 type part struct{ from, to string }
 
-// parts splits the range at day boundaries in UTC: into two weeks for hourly buckets, and a year for daily buckets. Longer buckets need no
-// splitting.
+// parts splits the range into requests at day boundaries in UTC. A part has at most 14 days with hourly buckets and at most 366 days with
+// daily buckets. Ranges with longer buckets are not split.
 func (b *billing) parts(now time.Time) []part {
 	days := map[string]int{"hour": 14, "day": 366}[b.bucket]
 	from, err := time.Parse(time.RFC3339, b.from)
@@ -270,37 +266,26 @@ func writeProgress(w io.Writer, done, of int) {
 	}
 }
 
-// billed is the amount of one bucket and group.
-type billed struct {
-	time, group string
-	amount      *big.Rat
-}
-
-func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat) {
-	total = new(big.Rat)
-	for _, record := range records {
-		amount, ok := new(big.Rat).SetString(fmt.Sprint(record["amount"]))
-		if !ok {
-			amount = new(big.Rat)
+// write writes the amounts by time and group. The JSON objects have the group in a member with the platform's name, or no group.
+func (b *billing) write(w io.Writer, rows []bill) error {
+	member := cmp.Or(b.groups[b.grouping], b.grouping)
+	records := make([]map[string]any, len(rows))
+	total, largest := new(big.Rat), new(big.Rat)
+	for i, row := range rows {
+		amount := strings.TrimSuffix(strings.TrimRight(row.amount.FloatString(9), "0"), ".")
+		records[i] = map[string]any{"time": row.time, "amount": json.Number(amount)}
+		if member == "" {
+			rows[i].group = ""
+		} else {
+			records[i][member] = row.group
 		}
-		text := func(name string) string { s, _ := record[name].(string); return s }
-		rows = append(rows, billed{time: text("time"), group: text(cmp.Or(b.groups[b.grouping], b.grouping)), amount: amount})
-		total.Add(total, amount)
+		if total.Add(total, row.amount); row.amount.Cmp(largest) > 0 {
+			largest = row.amount
+		}
 	}
-	return rows, total
-}
-
-func (b *billing) write(w io.Writer, records []map[string]any) error {
-	rows, total := b.rows(records)
 	t := sheet{{"time", cmp.Or(b.grouping, "group"), "usd"}}
-	largest := new(big.Rat)
 	if b.out.people() {
 		t[0][1] = b.grouping
-		for _, row := range rows {
-			if row.amount.Cmp(largest) > 0 {
-				largest = row.amount
-			}
-		}
 	}
 	for _, row := range rows {
 		t.add(row.time, row.group, usd(row.amount.FloatString(6)))
@@ -317,7 +302,7 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 // barWidth is the maximum length of a bar, in terminal cells.
 const barWidth = 40
 
-// bar draws n as a bar with a resolution of an eighth of a cell. largest has the full width.
+// bar draws n as a bar with a resolution of an eighth of a cell. The bar for largest is width cells long.
 func bar(n, largest *big.Rat, width int) string {
 	if largest.Sign() <= 0 || n.Sign() <= 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// byLedger reports whether the grouping needs the ledger: by GPU type, team or label.
+// byLedger reports whether the grouping (by GPU type, team or label) needs data from the ledger.
 func (b *billing) byLedger() bool {
 	label, ok := strings.CutPrefix(b.grouping, "label:")
 	return b.groups != nil && (b.grouping == "gpuId" || b.grouping == "team" || ok && label != "")
@@ -32,9 +32,10 @@ func (b *billing) group(c *money.Cost) string {
 	return c.Resource
 }
 
-// allot assigns bills to groups by the costs in the ledger: an amount is divided in proportion to the resource's costs in the same bucket
-// or, without such costs, in the whole range. Amounts of resources that are missing in the ledger have no group, or an unknown GPU type.
-func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
+// allot assigns bills to groups by the costs in the ledger. It divides the bill of a resource in proportion to the costs that the ledger
+// has for each group in the same bucket. If the ledger has no costs in that bucket, allot uses the costs in the whole range. The bill of a
+// resource that is missing in the ledger gets no group, or an unknown GPU type.
+func (b *billing) allot(ctx context.Context, bills []bill) ([]bill, error) {
 	rows, err := b.history(ctx, bills)
 	if err != nil {
 		return nil, err
@@ -46,11 +47,11 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, er
 		if err != nil {
 			return nil, err
 		}
-		for group, share := range b.shares(rows[x.resource], at) {
+		for group, share := range b.shares(rows[x.group], at) {
 			sums.add(x, group, share)
 		}
 	}
-	return sums.rows(cmp.Or(b.groups[b.grouping], b.grouping)), nil
+	return sums.rows(), nil
 }
 
 // history returns the ledger's costs of the billed resources, by resource.
@@ -106,16 +107,16 @@ func (b *billing) end(start time.Time) time.Time {
 	return start.AddDate(0, 0, 1)
 }
 
-// shares returns the share of each group in the costs of a resource in the bucket that starts at a time. rows is the history of the
-// resource. The shares add up to 1, or to less if --gpu-id excludes some.
+// shares returns each group's share of the costs of a resource in the bucket that starts at a time. rows is the cost history of the
+// resource. The shares add up to 1, or to less than 1 if --gpu-id excludes some groups.
 func (b *billing) shares(rows []money.Cost, at time.Time) map[string]*big.Rat {
 	sum := func(in func(c *money.Cost) bool) (map[string]*big.Rat, *big.Rat) {
 		parts, total := make(map[string]*big.Rat), new(big.Rat)
 		for i := range rows {
-			usd, ok := new(big.Rat).SetString(rows[i].USD)
-			if !ok || !in(&rows[i]) {
+			if !in(&rows[i]) {
 				continue
 			}
+			usd := decimal(rows[i].USD)
 			total.Add(total, usd)
 			if b.gpu != "" && rows[i].GPU != b.gpu {
 				continue

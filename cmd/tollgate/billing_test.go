@@ -91,7 +91,9 @@ func TestShares(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 6, n, 0, 0, 0, 0, time.UTC) }
 	b := &billing{bucket: "day", grouping: "team", groups: map[string]string{"podId": "podId"}}
 	rows := []money.Cost{
-		{Start: day(1), Team: "research", USD: "3"}, {Start: day(1), Team: "ops", USD: "1"}, {Start: day(2), Team: "ops", USD: "4"},
+		{Start: day(1), CostGroup: money.CostGroup{Team: "research"}, USD: "3"},
+		{Start: day(1), CostGroup: money.CostGroup{Team: "ops"}, USD: "1"},
+		{Start: day(2), CostGroup: money.CostGroup{Team: "ops"}, USD: "4"},
 	}
 	for _, tt := range []struct {
 		rows []money.Cost

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The environment variable with the address of a gateway's listener for callers, and its default.
+// The name of the environment variable with the address of a gateway's listener for callers, and the default address.
 const (
 	gatewayEnv     = "TOLLGATE_GATEWAY"
 	defaultGateway = "http://127.0.0.1:8080"
@@ -54,13 +54,24 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// callerTimeout limits one request, and longestWait the pause that the gateway may request before a retry.
+// read returns the response to a GET request with the caller's key.
+func (c *callerClient) read(cmd *cobra.Command, target string) (text json.RawMessage, err error) {
+	c.notes = cmd.ErrOrStderr()
+	key, err := c.key(cmd.Context())
+	if err == nil {
+		err = c.get(cmd.Context(), key, target, &text)
+	}
+	return text, err
+}
+
+// callerTimeout is the time limit of one request. longestWait is the longest pause before a retry that callerClient accepts from the
+// gateway.
 const (
 	callerTimeout = 2 * time.Minute
 	longestWait   = 10 * time.Minute
 )
 
-// get sends a request, and repeats it after the pause that the gateway requests.
+// get sends a request. If the gateway refuses the request and asks for a pause, get waits and repeats the request.
 func (c *callerClient) get(ctx context.Context, key, target string, out any) error {
 	for {
 		wait, err := c.getOnce(ctx, key, target, out)
@@ -76,7 +87,7 @@ func (c *callerClient) get(ctx context.Context, key, target string, out any) err
 	}
 }
 
-// getOnce sends one request. On error, wait is the pause that the gateway requests, or nil.
+// getOnce sends one request. If the gateway requests a pause before a retry, wait is that pause; otherwise wait is nil.
 func (c *callerClient) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callerTimeout)
 	defer cancel()

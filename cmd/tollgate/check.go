@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -59,7 +60,7 @@ directories are not checked, so that a pull request can be checked.`,
 	return cmd
 }
 
-// configFile accepts the configuration file as an argument, as an alternative to --config.
+// configFile lets a command accept the configuration file as an argument, as an alternative to --config.
 func configFile(path *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -137,9 +138,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	found := findings(c.path, severityError, err)
 	if err == nil {
-		for _, warning := range loaded.Warnings(time.Now()) {
-			found = append(found, findings(c.path, severityWarning, warning)...)
-		}
+		found = findings(c.path, severityWarning, errors.Join(loaded.Warnings(time.Now())...))
 	}
 	switch {
 	case write != nil:
@@ -147,8 +146,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return werr
 		}
 	case err != nil:
-		n := report(stderr, err)
-		_, _ = fmt.Fprintf(stderr, "%s: %s\n", c.path, counted(n, "fault"))
+		report(stderr, c.path, err)
 	default:
 		return c.passed(loaded, found, stdout, stderr)
 	}
@@ -158,20 +156,20 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// passed reports a configuration without faults to people.
+// passed prints the result for a configuration without faults, with hints, as text for people.
 func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, stderr io.Writer) error {
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintf(stderr, "warning: %v\n", warning.Fault)
 	}
-	keys := 0
+	keys, ledgers := 0, false
 	for i, o := range loaded.Config.Orgs {
-		keys += len(o.Keys)
+		keys, ledgers = keys+len(o.Keys), ledgers || callers.HasLedger(&o)
 		if o.Isolation.HidesUnowned() {
 			_, _ = fmt.Fprintf(stdout, "%s: hint: orgs[%d].isolation.unowned is not set; "+
 				"only exempt roles see resources created outside the gateway, until 'tollgate spend adopt' assigns an owner\n", c.path, i)
 		}
 	}
-	if c.state == "" && operator.KeepsLedger(&loaded.Config) {
+	if c.state == "" && ledgers {
 		_, _ = fmt.Fprintf(stdout, "%s: hint: state directory is not set (--state, $STATE_DIRECTORY); if Redis and all gateways are lost at the same time, "+
 			"the owners of resources and the reservations of calls in flight are lost, and resources count only for their organisation\n", c.path)
 	}
@@ -183,15 +181,16 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 	return err
 }
 
-// compile builds the gateway like serve. Its Redis client never connects, and decisions are not written.
+// compile builds a gateway in the same way as the command serve, but the gateway never connects to Redis and writes no logs of decisions or
+// changes.
 func compile(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (*gateway.Gateway, error) {
 	g, closeStore, err := build(ctx, loaded, isolated)
 	closeStore()
 	return g, err
 }
 
-// build is like compile, but its Redis client may connect until closeStore is called. If the configuration uses the embedded store, there
-// is no store.
+// build is like compile, but the gateway may connect to Redis until closeStore is called. If the configuration uses the embedded store, the
+// gateway has no store.
 func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (g *gateway.Gateway, closeStore func(), err error) {
 	url := "redis://127.0.0.1:1"
 	if !loaded.Config.Redis.Embedded && loaded.Config.Redis.URL.Resolved() {
@@ -214,17 +213,28 @@ func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolat
 	return g, closeStore, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }
 
-// report writes one fault per line and returns the number of faults.
-func report(w io.Writer, err error) int {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		n := 0
-		for _, e := range many.Unwrap() {
-			n += report(w, e)
-		}
-		return n
+// report writes each fault in err on its own line, and their number. what names the checked file or directory.
+func report(w io.Writer, what string, err error) {
+	all := parts(err)
+	for _, e := range all {
+		_, _ = fmt.Fprintln(w, e)
 	}
-	_, _ = fmt.Fprintln(w, err)
-	return 1
+	_, _ = fmt.Fprintf(w, "%s: %s\n", what, counted(len(all), "fault"))
+}
+
+// parts returns the errors that are joined in err, at any depth.
+func parts(err error) (all []error) {
+	many, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{err}
+	}
+	for _, e := range many.Unwrap() {
+		all = append(all, parts(e)...)
+	}
+	return all
 }
 
 func counted(n int, what string) string {

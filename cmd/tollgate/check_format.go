@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies"
 )
 
 // Severities of a finding, in the terms of SARIF and GitHub.
@@ -24,27 +24,21 @@ type finding struct {
 	strictyaml.Fault
 }
 
-// findings returns the faults in err. A fault without a position is assigned to the file at path. A fault in an organisation's own Rego has
-// the position in the Rego file.
+// findings returns the faults in err. An error without a position is assigned to the file at path. A fault in an organisation's own Rego
+// has its position in the Rego file.
 func findings(path, severity string, err error) []finding {
-	if err == nil {
-		return nil
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []finding
-		for _, e := range many.Unwrap() {
-			out = append(out, findings(path, severity, e)...)
+	found := []finding{}
+	for _, err := range parts(err) {
+		f, ok := errors.AsType[strictyaml.Fault](err)
+		if !ok {
+			f = strictyaml.Fault{File: path, Message: err.Error()}
 		}
-		return out
+		if rego, ok := errors.AsType[*policies.Error](err); ok && rego.Row > 0 {
+			f.File, f.Line, f.Column, f.Message = rego.File, rego.Row, rego.Col, rego.Message
+		}
+		found = append(found, finding{severity, f})
 	}
-	f, ok := errors.AsType[strictyaml.Fault](err)
-	if !ok {
-		f = strictyaml.Fault{File: path, Message: err.Error()}
-	}
-	if rego, ok := errors.AsType[*policyconfig.Error](err); ok && rego.Row > 0 {
-		f.File, f.Line, f.Column, f.Message = rego.File, rego.Row, rego.Col, rego.Message
-	}
-	return []finding{{severity, f}}
+	return found
 }
 
 // text returns the message without the position.
@@ -55,12 +49,7 @@ func (f *finding) text() string {
 }
 
 // writeFindings writes findings as JSON.
-func writeFindings(w io.Writer, found []finding) error {
-	if found == nil {
-		found = []finding{} // an empty list instead of null
-	}
-	return writeJSON(w, found)
-}
+func writeFindings(w io.Writer, found []finding) error { return writeJSON(w, found) }
 
 // writeAnnotations writes a GitHub workflow command for each finding.
 func writeAnnotations(w io.Writer, found []finding) error {

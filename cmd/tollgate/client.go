@@ -17,19 +17,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The environment variables with the address of a gateway's operators' listener and its token.
+// The names of the environment variables with the address of a gateway's admin listener and with its token.
 const (
 	adminEnv = "TOLLGATE_ADMIN"
 	tokenEnv = "TOLLGATE_ADMIN_TOKEN" //nolint:gosec // the name of a variable
 )
 
-// defaultAdmin is the address of the operators' listener of a gateway on this host.
+// defaultAdmin is the address of the admin listener of a gateway on this host.
 const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
 	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin),
-		"address of the gateway's operators' listener, see tollgate --help")
+		"address of the gateway's admin listener; see tollgate --help")
 	cmd.Flag("admin").DefValue = defaultAdmin // help must not depend on the environment
 }
 
@@ -41,7 +41,7 @@ func urlOf(address string) string {
 	return address
 }
 
-// adminClient sends requests to a gateway's operators' listener.
+// adminClient sends requests to the admin listener of a gateway.
 type adminClient struct{ base string }
 
 // newAdminClient returns a client for a command, and adds the flag --admin.
@@ -56,18 +56,18 @@ const adminTimeout = 40 * time.Second
 
 // get sends a GET request and decodes the response into out.
 func (c *adminClient) get(ctx context.Context, path string, q url.Values, out any) error {
-	return c.do(ctx, http.MethodGet, path+"?"+q.Encode(), out)
+	return c.do(ctx, http.MethodGet, path+"?"+q.Encode(), nil, out)
 }
 
-// do sends one request and decodes the JSON response into out, unless out is nil.
-func (c *adminClient) do(ctx context.Context, method, target string, out any) error {
-	return c.send(ctx, method, target, nil, out)
+// post sends a POST request without a body and decodes the response into out.
+func (c *adminClient) post(ctx context.Context, path string, q url.Values, out any) error {
+	return c.do(ctx, http.MethodPost, path+"?"+q.Encode(), nil, out)
 }
 
-// send is like do, with a request body.
-func (c *adminClient) send(ctx context.Context, method, target string, question io.Reader, out any) error {
+// do sends one request, whose body may be nil, and decodes the JSON response into out.
+func (c *adminClient) do(ctx context.Context, method, target string, question io.Reader, out any) error {
 	body, err := c.read(ctx, method, target, question)
-	if err != nil || out == nil {
+	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, out)
@@ -138,10 +138,11 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 	return nil, errors.New(problem.Detail)
 }
 
-// unreachable returns an error for an address that did not answer, with the cause and how to set another address.
+// unreachable returns the error for a gateway that did not respond at the address base. It contains the cause and says how to set another
+// address.
 func unreachable(base string, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
-	return fmt.Errorf("no gateway responded at %s (%w): set the address of the operators' listener with --admin or %s", base, err, adminEnv)
+	return fmt.Errorf("no gateway responded at %s (%w): set the address of the admin listener with --admin or %s", base, err, adminEnv)
 }

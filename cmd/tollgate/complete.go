@@ -47,11 +47,12 @@ func completeParam(cmd *cobra.Command, flag string, p *adminapi.Param) {
 	}
 }
 
-// names describes how to list names for completion: a path of the operators' API, the list in its response, and the member with the name.
+// names describes where completion finds names: a path of the operators' API, the name of the list in the response, and the name of the
+// list items' member with the name.
 type names struct{ path, list, member string }
 
-// namesOf returns the source of the values of a parameter, or of the argument ID of a command. It returns nil if the gateway cannot list
-// them.
+// namesOf returns where completion finds the values of a parameter, or of the argument ID of a command. It returns nil if the gateway
+// cannot list these values.
 func namesOf(what string) *names {
 	return map[string]*names{
 		"key":                          {"/admin/keys", "keys", "id"},
@@ -81,7 +82,7 @@ func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
 	return list
 }
 
-// orgOf returns the organisation named by --org or by the first argument.
+// orgOf returns the ID of the organisation, from --org or the first argument.
 func orgOf(cmd *cobra.Command, args []string) string {
 	if f := cmd.Flag("org"); f != nil {
 		return f.Value.String()
@@ -147,7 +148,7 @@ func askBriefly(cmd *cobra.Command, target string, answer any) {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	_ = (&adminClient{base}).do(ctx, http.MethodGet, target, answer)
+	_ = (&adminClient{base}).do(ctx, http.MethodGet, target, nil, answer)
 }
 
 // configuredOrgs returns the organisations of the gateway, or nil if the gateway does not answer.
@@ -180,10 +181,7 @@ func teamNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 
 // policyNames completes built-in policies and directories.
 func policyNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	list, err := compiler.Library()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
+	list := compiler.Library()
 	names := make([]string, len(list))
 	for i, p := range list {
 		names[i] = p.Name

@@ -59,21 +59,21 @@ tollgate-dev.yaml are served. See docs/dev.md.`,
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.gateway, "gateway", defaultGateway,
 		"address of the gateway, or with --platform emulator the address to listen on; $"+gatewayEnv+" overrides the default")
-	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that contains your key, in the environment or in .env of the directory")
-	p.StringVar(&f.keyFile, "key-file", "", "file that contains your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
+	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that contains your key, in the environment or in the directory's .env file")
+	p.StringVar(&f.keyFile, "key-file", "", "file that contains your key, used if the variable of --key-env is not set (default: tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
 	flags.StringVar(&f.platform, "platform", "", "set to 'emulator' to also run a gateway and an emulator of the platform")
 	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
 	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if the port is in use, the next free port is used")
 	flags.BoolVar(&f.reload, "reload", true, "reload when files change")
 	flags.BoolVar(&f.noReload, "no-reload", false, "do not reload when files change")
-	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at the start; asks for confirmation of more than five")
+	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at startup; ask for confirmation if there are more than five")
 	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
-	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources when it ends")
+	flags.BoolVar(&f.remove, "rm", false, "delete the session's endpoints when the session ends")
 	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's images")
 	flags.Float64Var(&f.maxUSD, "max-usd", 0,
 		"maximum cost of the session in USD, assuming that all workers run; at this cost, the session's endpoints are removed")
-	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "time that a call waits for the first worker")
+	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "maximum time that a call waits for the first worker")
 	list := &cobra.Command{
 		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
 		Example: "  tollgate dev list",
@@ -86,15 +86,15 @@ tollgate-dev.yaml are served. See docs/dev.md.`,
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
 	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all endpoints")
-	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget endpoints that no longer exist")
+	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "remove endpoints that no longer exist from the list")
 	cmd.AddCommand(list, undeploy)
 	return cmd
 }
 
-// devEnd limits the shutdown: resources are removed, and the emulator and its gateway stop.
+// devEnd limits the time of a shutdown, which removes resources and stops the emulator and its gateway.
 const devEnd = time.Minute
 
-// serve serves the functions of a directory.
+// serve runs the local server for the functions of a directory.
 func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if f.platform != "" && f.platform != "emulator" {
 		return usagef("--platform %s: expected emulator", f.platform)
@@ -144,9 +144,9 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		User: labelOf(userName()), Images: f.images, MaxUSD: f.maxUSD, Emulated: f.platform != "", Cold: f.cold, Now: time.Now, Out: out,
 	})
 	options := dev.Options{
-		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload),
-		Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
-		Agreed: dev.Switch(f.yes), Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
+		Host: f.host, Listener: listener, Reload: f.reload && !f.noReload,
+		Provision: f.provision, Remove: f.remove,
+		Agreed: f.yes, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
 	if in := cmd.InOrStdin(); isTerminal(in) {
 		options.Ask = bufio.NewReader(in)
@@ -178,7 +178,7 @@ func userName() string {
 	return "unknown"
 }
 
-// labelOf converts a user name to a label value. It returns "" if no valid characters are left.
+// labelOf converts a user name to a label value. It returns "" if the name contains no valid character.
 func labelOf(name string) string {
 	name = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(name, "-")
 	return strings.TrimLeft(name[:min(len(name), 63)], "._-")
@@ -217,7 +217,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 	return &dev.Gateway{URL: strings.TrimSuffix(address, "/"), Key: key, HTTP: new(http.Client)}, nil
 }
 
-// dotEnv reads one variable of the file .env and ignores the rest. The file must not be a symbolic link out of the directory.
+// dotEnv returns the value of one variable in the file .env of a directory. The file must not be a symbolic link out of the directory.
 func dotEnv(dir, name string) (string, error) {
 	text, err := files.ConfinedPath(dir, ".env").Read(files.MaxToken)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -232,13 +232,13 @@ func dotEnv(dir, name string) (string, error) {
 	return "", nil
 }
 
-// byteOrderMark is written by some editors at the beginning of a file.
+// byteOrderMark is a character that some editors write at the beginning of a file.
 const byteOrderMark = "\ufeff"
 
 // dotEnvComment matches a comment after a value.
 var dotEnvComment = regexp.MustCompile(`(^|\s)#.*`)
 
-// dotEnvValue returns a value without quotes, or without a comment after it.
+// dotEnvValue returns the value in the text after "=". It removes quotes or, from an unquoted value, a trailing comment.
 func dotEnvValue(text string) string {
 	if text != "" && (text[0] == '"' || text[0] == '\'') {
 		if value, _, ok := strings.Cut(text[1:], text[:1]); ok {
@@ -248,57 +248,50 @@ func dotEnvValue(text string) string {
 	return strings.TrimSpace(dotEnvComment.ReplaceAllString(text, ""))
 }
 
-// client returns a session for a directory that does not serve.
-func (f *devFlags) client(cmd *cobra.Command, dir string) (*dev.Session, func() error, error) {
+// manage calls do with a session that does not serve the endpoints of a directory, and with these endpoints.
+func (f *devFlags) manage(cmd *cobra.Command, dir string, do func(s *dev.Session, all []dev.Standing) error) error {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	access, err := f.access(cmd, dir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	state, err := openState(dir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	s := dev.NewSession(access, state, dev.Python{}, dev.Settings{Now: time.Now, Out: cmd.OutOrStdout()})
-	return s, state.Close, nil
-}
-
-func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
-	s, done, err := f.client(cmd, directory(args))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
 	all, err := s.List(cmd.Context())
-	if err != nil {
-		return err
+	if err == nil {
+		err = do(s, all)
 	}
-	t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
-	for _, e := range all {
-		t.add(e.Name, e.ID, e.Status, usd(strconv.FormatFloat(e.Hourly, 'f', -1, 64)), e.Made, e.Gateway)
-	}
-	return f.output.write(cmd.OutOrStdout(), all, t)
+	return errors.Join(err, state.Close())
 }
 
-func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
+func (f *devFlags) list(cmd *cobra.Command, args []string) error {
+	return f.manage(cmd, directory(args), func(_ *dev.Session, all []dev.Standing) error {
+		t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
+		for _, e := range all {
+			t.add(e.Name, e.ID, e.Status, usd(strconv.FormatFloat(e.Hourly, 'f', -1, 64)), e.Made, e.Gateway)
+		}
+		return f.output.write(cmd.OutOrStdout(), all, t)
+	})
+}
+
+func (f *devFlags) undeploy(cmd *cobra.Command, args []string) error {
 	if (len(args) == 1) == (f.all || f.stale) || f.all && f.stale {
 		return usagef("specify one endpoint, or use --all or --cleanup-stale")
 	}
-	s, done, err := f.client(cmd, ".")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	all, err := s.List(cmd.Context())
-	if err != nil {
-		return err
-	}
+	return f.manage(cmd, ".", func(s *dev.Session, all []dev.Standing) error { return f.removeFrom(cmd, args, s, all) })
+}
+
+// removeFrom removes the endpoint in args or, without arguments, the endpoints that the flags select.
+func (f *devFlags) removeFrom(cmd *cobra.Command, args []string, s *dev.Session, all []dev.Standing) error {
 	var faults []error
 	found := false
 	for _, e := range all {

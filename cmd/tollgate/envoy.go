@@ -38,7 +38,7 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.group, "node-group", "", "ID of a node group in envoy.xds.groups; optional if there is only one group")
 }
 
-// load reads the configuration, and returns its node group and gateways.
+// load reads the configuration, and returns it with the selected node group and the addresses of the gateways.
 func (f *envoyFlags) load() (loaded *config.Loaded, group envoy.Group, gateways []envoy.Gateway, err error) {
 	if loaded, err = config.Load(f.path, config.Sources{}, operator.Validator{}); err == nil {
 		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
@@ -62,7 +62,7 @@ reads. Without --server-name, the command also reads envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.LoadEnvoys(f.path, operator.Validator{}.Envoys)
+			loaded, err := config.LoadEnvoys(f.path, envoy.Validate)
 			if err != nil {
 				return err
 			}
@@ -116,9 +116,9 @@ reads. Without --server-name, the command also reads envoy.tls.certificate.`,
 }
 
 func addFiles(cmd *cobra.Command, f *envoy.Files) {
-	cmd.Flags().StringVar(&f.Certificate, "cert", "", "path of the Envoy's certificate on Envoy's machine")
-	cmd.Flags().StringVar(&f.Key, "key", "", "path of the Envoy's private key on Envoy's machine")
-	cmd.Flags().StringVar(&f.CA, "ca", "", "path of the gateways' certificate authority on Envoy's machine")
+	cmd.Flags().StringVar(&f.Certificate, "cert", "", "path of Envoy's certificate on the machine that runs Envoy")
+	cmd.Flags().StringVar(&f.Key, "key", "", "path of Envoy's private key on the machine that runs Envoy")
+	cmd.Flags().StringVar(&f.CA, "ca", "", "path of the certificates of the gateways' certificate authority on the machine that runs Envoy")
 }
 
 func filesNamed(f envoy.Files) error {
@@ -160,7 +160,8 @@ certificates when a file is moved into their directories.`,
 	return cmd
 }
 
-// addDoors adds the gRPC servers given on the command line to a bootstrap configuration, or the known ones if there are none.
+// addDoors adds the addresses of gRPC servers to a bootstrap configuration: those in given, from the command line, or those in known if
+// given is empty.
 func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 	for _, text := range given {
 		if door, err := netip.ParseAddrPort(text); err == nil {
@@ -202,7 +203,7 @@ func newEnvoySnapshot() *cobra.Command {
 		Long: `Prints all resources served to the Envoys of a node group as JSON, without private
 keys. With --diff, prints what would change if a running gateway loaded this
 configuration, and exits with 1 if anything would change. The comparison covers all
-node groups, or the group of --node-group.`,
+node groups, or only the group given by --node-group.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -235,7 +236,8 @@ func rendered(g *envoy.Group, gateways []envoy.Gateway) (map[string]string, erro
 	return envoy.Render(snapshot)
 }
 
-// compare writes the differences between the configured groups and those that a gateway serves. It returns errReported if there are any.
+// compare writes the differences between the configured groups and the groups that a running gateway serves. It returns errReported if it
+// finds a difference.
 func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) error {
 	loaded, err := config.Load(f.path, config.Sources{}, operator.Validator{})
 	if err != nil {
@@ -252,12 +254,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	for _, g := range loaded.Config.Envoy.XDS.Groups {
 		isConfigured[g.ID] = true
 	}
-	ids := slices.Sorted(maps.Keys(isServed))
-	for id := range isConfigured {
-		if !isServed[id] {
-			ids = append(ids, id)
-		}
-	}
+	ids := allKeys(isServed, isConfigured)
 	if f.group != "" {
 		ids = []string{f.group}
 	}
@@ -300,25 +297,24 @@ func printResources(w io.Writer, resources map[string]string) error {
 
 // printDifference writes the differences of each resource.
 func printDifference(w io.Writer, served, next map[string]string) error {
-	names := slices.Sorted(maps.Keys(served))
-	for name := range next {
-		if _, both := served[name]; !both {
-			names = append(names, name)
-		}
-	}
-	same := true
-	for _, name := range names {
+	var differs error
+	for _, name := range allKeys(served, next) {
 		if out := diff.Diff("served "+name, []byte(served[name]), "configured "+name, []byte(next[name])); out != nil {
-			same = false
+			differs = errReported
 			if _, err := w.Write(out); err != nil {
 				return err
 			}
 		}
 	}
-	if !same {
-		return errReported
-	}
-	return nil
+	return differs
+}
+
+// allKeys returns the keys of two maps, sorted.
+func allKeys[V any](a, b map[string]V) []string {
+	all := make(map[string]V, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
 }
 
 // oneLine prepares text from callers and other sources for a table cell, without control characters.

@@ -100,10 +100,10 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 // decision requests the explanation of a past decision.
 func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
 	x := new(explain.Report)
-	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
+	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), nil, x)
 }
 
-// ask requests the explanation of a hypothetical request.
+// ask requests an explanation of the request described by the flags and arguments.
 func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*explain.Report, error) {
 	q, err := f.question(args, stdin)
 	if err != nil {
@@ -112,27 +112,16 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 	if f.config != "" {
 		return explainOffline(ctx, f.config, q)
 	}
-	body, err := json.Marshal(posted(q))
+	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
 	x := new(explain.Report)
-	return x, f.send(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
-}
-
-// posted returns the body of a request to the operators' listener.
-func posted(q operator.ExplainRequest) map[string]any {
-	header := make(map[string]string, len(q.Header))
-	for name := range q.Header {
-		header[name] = q.Header.Get(name)
-	}
-	return map[string]any{
-		"method": q.Method, "path": q.Target, "header": header, "body": q.Body, "org": q.Org, "key": q.Key, "team": q.Team, "roles": q.Roles,
-	}
+	return x, f.do(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
 }
 
 // explainOffline explains a request with a configuration only. It does not read secrets.
-func explainOffline(ctx context.Context, path string, q operator.ExplainRequest) (*explain.Report, error) {
+func explainOffline(ctx context.Context, path string, body *operator.ExplainBody) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
@@ -145,30 +134,32 @@ func explainOffline(ctx context.Context, path string, q operator.ExplainRequest)
 		return nil, err
 	}
 	defer g.Close()
+	q := body.Request()
+	q.Offline = true
 	return g.Questions().Explain(ctx, q)
 }
 
 // question returns the request described by flags, arguments and a captured file.
-func (f *explainFlags) question(args []string, stdin io.Reader) (operator.ExplainRequest, error) {
-	var q operator.ExplainRequest
+func (f *explainFlags) question(args []string, stdin io.Reader) (*operator.ExplainBody, error) {
+	q := new(operator.ExplainBody)
 	if f.file != "" {
 		text, err := readFile(f.file, stdin)
 		if err != nil {
-			return q, err
+			return nil, err
 		}
-		if q, err = captured(text); err != nil {
-			return q, fmt.Errorf("%s: %w", f.file, err)
+		if err := captured(q, text); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.file, err)
 		}
 	}
 	if len(args) == 1 {
-		q.Target = args[0]
+		q.Path = args[0]
 	}
 	if f.data != "" {
 		q.Body = f.data
 		if name, isFile := strings.CutPrefix(f.data, "@"); isFile {
 			text, err := readFile(name, stdin)
 			if err != nil {
-				return q, err
+				return nil, err
 			}
 			q.Body = string(text)
 		}
@@ -181,12 +172,9 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Explai
 	case q.Method == "":
 		q.Method = http.MethodGet
 	}
-	q.Org, q.Key, q.Team, q.Offline = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team), f.config != ""
-	for _, r := range f.roles {
-		q.Roles = append(q.Roles, identity.Role(r))
-	}
-	if q.Target == "" {
-		return q, usagef("specify a path, a captured request (-f) or a decision ID")
+	q.Org, q.Key, q.Team, q.Roles = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team), append(q.Roles, f.roles...)
+	if q.Path == "" {
+		return nil, usagef("specify a path, a captured request (-f) or a decision ID")
 	}
 	return q, nil
 }
@@ -198,56 +186,40 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// captured parses a request from a file, in the form of an HTTP message or as JSON. Credentials in it are dropped.
-func captured(text []byte) (operator.ExplainRequest, error) {
-	var q operator.ExplainRequest
+// captured reads the text of a file, which contains an HTTP message or a JSON object, into q. It drops credentials.
+func captured(q *operator.ExplainBody, text []byte) error {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
-		var m struct {
-			Method, Path, Body, Org, Key, Team string
-			Roles                              []identity.Role
-			Header                             map[string]string
-		}
 		d := json.NewDecoder(bytes.NewReader(trimmed))
 		d.DisallowUnknownFields()
-		if err := d.Decode(&m); err != nil {
-			return q, err
-		}
-		q = operator.ExplainRequest{
-			Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team,
-			Roles: m.Roles, Header: http.Header{},
-		}
-		for name, v := range m.Header {
-			q.Header.Set(name, v)
-		}
-		return q, nil
+		return d.Decode(q)
 	}
 	head, body, found := bytes.Cut(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
 	lines := strings.SplitN(string(head), "\n", 2)
 	method, rest, ok := strings.Cut(strings.TrimSpace(lines[0]), " ")
 	if !ok {
-		return q, errors.New("must be a JSON object or an HTTP request")
+		return errors.New("content is neither a JSON object nor an HTTP request")
 	}
 	target, _, _ := strings.Cut(rest, " ")
 	if u, err := url.Parse(target); err == nil && u.Host != "" { // absolute form
 		target = u.RequestURI()
 	}
-	q = operator.ExplainRequest{Method: method, Target: target, Header: http.Header{}}
+	q.Method, q.Path, q.Header = method, target, map[string]string{}
 	if found {
 		q.Body = strings.TrimSuffix(string(body), "\n")
 	}
 	if len(lines) < 2 {
-		return q, nil
+		return nil
 	}
 	sc := bufio.NewScanner(strings.NewReader(lines[1]))
 	for sc.Scan() {
 		name, value, ok := strings.Cut(sc.Text(), ":")
 		if !ok {
-			return q, fmt.Errorf("invalid header line %q", sc.Text())
+			return fmt.Errorf("invalid header line %q", sc.Text())
 		}
 		switch strings.ToLower(name) {
 		case "content-type", "content-encoding", "user-agent":
-			q.Header.Set(name, strings.TrimSpace(value))
+			q.Header[http.CanonicalHeaderKey(name)] = strings.TrimSpace(value)
 		}
 	}
-	return q, sc.Err()
+	return sc.Err()
 }

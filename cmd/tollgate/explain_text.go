@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // writeExplanation writes an explanation for people.
@@ -93,7 +92,7 @@ func writeStages(b *strings.Builder, indent string, stages []explain.Stage) {
 
 func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {
 	what := "v2 call"
-	if d := route.Dialect(x.Dialect); d.IsRun() {
+	if x.IsRun() {
 		what = "call"
 	}
 	fmt.Fprintf(b, "\n%s %s: %s %s\n", what, c.Operation, c.Method, c.Path)

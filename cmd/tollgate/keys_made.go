@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ type madeKey struct {
 	Key    settings.KeyRecord
 }
 
-// keySpec holds the flags for a new key.
+// keySpec holds the values of the flags that describe a new key.
 type keySpec struct {
 	team, owner, expires, digest string
 	roles, addresses             []string
@@ -84,7 +83,7 @@ contacting a gateway.`,
 	return cmd
 }
 
-// aboutNoKey refuses flags that describe a key when no key is named, because the printed line contains only the digest.
+// aboutNoKey returns an error if flags describe a key but no key is named: the command then prints only a digest.
 func aboutNoKey(cmd *cobra.Command, args []string) (err error) {
 	if len(args) > 0 {
 		return nil
@@ -134,7 +133,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 
 func (c *adminClient) createKey(ctx context.Context, org, spec string) (*madeKey, error) {
 	made := new(madeKey)
-	return made, c.do(ctx, http.MethodPost, "/admin/keys/create?"+url.Values{"org": {org}, "spec": {spec}}.Encode(), made)
+	return made, c.post(ctx, "/admin/keys/create", url.Values{"org": {org}, "spec": {spec}}, made)
 }
 
 // showSecret prints the secret of a key. The secret cannot be shown again.
@@ -154,7 +153,7 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	}
 	made := new(madeKey)
 	q := url.Values{"org": {org}, "id": {id}, "overlap": {overlap.String()}}
-	if err := c.do(cmd.Context(), http.MethodPost, "/admin/keys/rotate?"+q.Encode(), made); err != nil {
+	if err := c.post(cmd.Context(), "/admin/keys/rotate", q, made); err != nil {
 		return err
 	}
 	return showSecret(cmd, made)

@@ -20,9 +20,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/oauth2"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// login is a stored login: a token, and the data for refreshing it.
+// login is a stored login: a token, and the data required to refresh the token.
 type login struct {
 	Issuer   string       `json:"issuer"`
 	ClientID string       `json:"clientId"`
@@ -94,7 +96,8 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	return err
 }
 
-// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4). If browser is set, only the code flow is required.
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4). If browser is true, the issuer must support the
+// authorization code flow; otherwise the code flow or the device flow.
 func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 	if !isConfidential(address) {
@@ -215,7 +218,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 	}
 }
 
-// stop waits briefly for the responses of a server and closes it.
+// stop waits briefly until a server has sent its responses, and then closes the server.
 func stop(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(ctx, margin/2)
 	defer cancel()
@@ -230,7 +233,7 @@ func loginFile() (string, error) {
 	return filepath.Join(dir, "tollgate", "login.json"), err
 }
 
-// save replaces the file, readable only by its owner.
+// save replaces the file. Only the owner of the file can read it.
 func (l *login) save(file string) error {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -239,15 +242,7 @@ func (l *login) save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(filepath.Dir(file), "login-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(text)
-	if err := errors.Join(err, next.Close()); err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return os.Rename(next.Name(), file)
+	return files.UnrestrictedTarget(file).Replace(text)
 }
 
 // readLogin reads the file. It returns an empty login if the file does not exist.
@@ -263,7 +258,7 @@ func readLogin(file string) (*login, error) {
 	return l, nil
 }
 
-// storedToken returns the access token of the login, refreshed if expired, or "" without a login.
+// storedToken returns the access token of the stored login, and refreshes an expired token first. It returns "" without a login.
 func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 	l := new(login) // stays empty if there is no configuration directory
 	if file, err := loginFile(); err == nil {
@@ -277,8 +272,8 @@ func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 	return l.Token.AccessToken, nil
 }
 
-// refreshed returns the login with a valid token. Only one process refreshes it at a time, because an issuer may accept a refresh token
-// only once. The token is returned even if the directory is not writable.
+// refreshed returns the stored login with a valid token. Only one process refreshes the token at a time, because an issuer may accept a
+// refresh token only once. If the directory is not writable, refreshed returns the new token without storing it.
 func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
 	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	_ "time/tzdata" // the policy working_hours needs time zones that may be missing on the machine
 
@@ -55,16 +54,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// failure is an error of a running command. All other errors are errors of the command line.
+// failure is an error that occurred while a command ran. All other errors concern the command line.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// errReported is a failure whose details were already written.
+// errReported is a failure that was already reported to the user.
 var errReported = &failure{errors.New("reported")}
 
-// usageError is an error of the command line that is detected while the command runs.
+// usageError is an error in the command line that the command itself detects.
 type usageError struct{ error }
 
 // Unwrap returns the cause.
@@ -72,7 +71,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// action wraps the body of a command: its errors become failures, except a usageError.
+// action returns a command function that calls body. It converts each error of body to a failure, but returns a usageError unchanged.
 func action(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := body(cmd, args)
@@ -94,11 +93,11 @@ and GraphQL interfaces. Callers never see the platform's own key.
 
 Try it without an account:  tollgate demo
 
-Commands with --admin connect to the operators' listener of a running gateway. These
+Commands with --admin connect to the admin listener of a running gateway. These
 environment variables set defaults:
 
-  TOLLGATE_ADMIN        address of the operators' listener, the default of --admin
-  TOLLGATE_ADMIN_TOKEN  token for the operators' listener, if it requires one
+  TOLLGATE_ADMIN        address of the admin listener, the default of --admin
+  TOLLGATE_ADMIN_TOKEN  token for the admin listener, if it requires one
   TOLLGATE_KEY          key of a caller, for commands with --gateway
 
 The exit status is 0 on success, 1 on failure, and 2 for an invalid command line.`,
@@ -112,33 +111,23 @@ The exit status is 0 on success, 1 on failure, and 2 for an invalid command line
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("tollgate {{.Version}}\n") // as the command "version"
-	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(),
-		newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(), newEnv(),
-		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
-		group("spend", "Show budgets and costs, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
-		group("approvals", "List and answer approval requests for refused calls", "  tollgate approvals list acme"),
-		group("config", "Show the configuration of a running gateway", "  tollgate config show"),
-		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
-	addRows(root)
-	root.InitDefaultCompletionCmd()
-	addGroups(root)
-	return root
-}
-
-// addGroups assigns commands to the headings of the help text.
-func addGroups(root *cobra.Command) {
-	for _, g := range []struct{ id, title, commands string }{
-		{"run", "Run", "serve check demo dev platform envoy"},
-		{"spend", "Spend", "spend billing report alerts"},
-		{"policy", "Policy", "policy explain decisions outcomes approvals exceptions"},
-		{"access", "Access", "orgs keys tokens limits login whoami my env"},
-		{"operate", "Operate", "status search gateways config audit health migrate"},
-	} {
-		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
-		for name := range strings.FieldsSeq(g.commands) {
-			childOf(root, name).GroupID = g.id
+	add := func(heading string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: heading, Title: heading + ":"})
+		for _, c := range commands {
+			c.GroupID = heading
 		}
+		root.AddCommand(commands...)
 	}
+	add("Run", newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newEnvoy())
+	add("Spend", newBilling())
+	add("Policy", newPolicy(), newExplain())
+	add("Access", newKeys(), newLogin(), newWhoami(), newMy(), newEnv())
+	add("Operate", newAudit(), newHealth(), newMigrate())
+	root.AddCommand(newMan(), newVersion())
+	addRows(root)
+	childOf(root, "spend").AddCommand(newAdopt())
+	root.InitDefaultCompletionCmd()
+	return root
 }
 
 func newVersion() *cobra.Command {
@@ -159,7 +148,7 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
-// stamp is the version set by the Makefile and the Dockerfile at link time.
+// stamp is the version, which the Makefile and the Dockerfile set at link time.
 var stamp string //nolint:gochecknoglobals // set by the linker
 
 // version returns stamp or, if it is empty, the module version in the build information, or "dev".

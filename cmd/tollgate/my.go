@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -17,13 +16,13 @@ import (
 type mine struct {
 	use, short, example string
 	path                string
-	// like is the route of the operators' API with the same parameters, or "".
+	// like is the route of the operators' API that has the same parameters. It is "" for commands without such a route.
 	like     string
 	defaults map[string]string
 	show     view
 }
 
-// ownRecords returns the commands below "my".
+// ownRecords returns the subcommands of "my".
 func ownRecords() []mine {
 	return []mine{
 		{
@@ -54,7 +53,7 @@ func ownRecords() []mine {
 func newMy() *cobra.Command {
 	cmd := group("my", "Show your own costs, resources, decisions, approval requests and keys", "  tollgate my spend")
 	cmd.Long = `Shows the records of a caller or, for a lead, of the whole team. The commands need the
-address of the gateway and a key, but no access to the operators' listener. "tollgate
+address of the gateway and a key, but no access to the admin listener. "tollgate
 whoami" shows the identity of a key, and its remaining limits and budgets.`
 	for _, m := range ownRecords() {
 		cmd.AddCommand(m.command())
@@ -73,7 +72,6 @@ func (m *mine) command() *cobra.Command {
 	}
 	c.flags(cmd)
 	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
-		c.notes = cmd.ErrOrStderr()
 		q := url.Values{}
 		for name, value := range m.defaults {
 			q.Set(name, value)
@@ -84,7 +82,7 @@ func (m *mine) command() *cobra.Command {
 	return cmd
 }
 
-// parameters returns the parameters of the operators' route, except those that select whose records are shown.
+// parameters returns the parameters of the route in like, without org and team.
 func (m *mine) parameters() []adminapi.Param {
 	for _, r := range gateway.AdminRows() {
 		if r.Pattern == m.like {
@@ -95,16 +93,12 @@ func (m *mine) parameters() []adminapi.Param {
 }
 
 func (m *mine) run(cmd *cobra.Command, c *callerClient, a asked) error {
-	key, err := c.key(cmd.Context())
-	if err != nil {
-		return err
-	}
 	target := m.path
 	if len(a.Values) > 0 {
 		target += "?" + a.Encode()
 	}
-	var text json.RawMessage
-	if err := c.get(cmd.Context(), key, target, &text); err != nil {
+	text, err := c.read(cmd, target)
+	if err != nil {
 		return err
 	}
 	p, err := m.show(text, a)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +26,7 @@ func loadWithoutSecrets(path string) (*config.Loaded, error) {
 	}, operator.Validator{})
 }
 
-// orgsOf returns the policy sections of a configuration.
+// orgsOf returns the policy section of each organisation, by organisation ID.
 func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	out := make(map[string]policies.Config, len(loaded.Config.Orgs))
 	for _, o := range loaded.Config.Orgs {
@@ -36,7 +35,7 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	return out
 }
 
-// placed adds the position in the configuration to faults of its settings.
+// placed adds positions in the configuration file to the faults in err that concern settings.
 func placed(loaded *config.Loaded, err error) error {
 	var out []error
 	for _, f := range authoring.Faults(err) {
@@ -49,26 +48,8 @@ func placed(loaded *config.Loaded, err error) error {
 	return errors.Join(out...)
 }
 
-// configured compiles the policies of a configuration. If with is not nil, it may modify the settings first.
-func configured(
-	path string, isolated *policies.Isolator, with func(*policies.Limits, map[string]policies.Config),
-) (*policies.Engine, error) {
-	loaded, err := loadWithoutSecrets(path)
-	if err != nil {
-		return nil, err
-	}
-	limits, orgs := loaded.Config.Policies, orgsOf(loaded)
-	with(&limits, orgs)
-	e, err := policies.NewEngine(limits, orgs, policies.Deps{Isolate: isolated})
-	if err != nil {
-		return nil, placed(loaded, err)
-	}
-	return e, nil
-}
-
-// faulty prints all faults of what.
+// faulty prints the faults in err and their number. what names the checked file or directory.
 func faulty(cmd *cobra.Command, what string, err error) error {
-	n := report(cmd.ErrOrStderr(), err)
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", what, counted(n, "fault"))
+	report(cmd.ErrOrStderr(), what, err)
 	return errReported
 }

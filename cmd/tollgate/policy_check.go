@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,17 +27,15 @@ Tests are compiled, too. Prints each fault with file, line and column, and exits
 With -c, checks all policies of a configuration; its secrets need not exist.`,
 		Example: "  tollgate policy check policies/acme --fix",
 		Args:    named(nil, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (path != "") {
-				return errors.New("a directory or -c is required")
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			switch {
+			case (len(args) == 1) == (path != ""):
+				return usagef("a directory or -c is required")
+			case path != "":
+				return checkConfig(cmd, path, fix)
 			}
-			return action(func(cmd *cobra.Command, args []string) error {
-				if path != "" {
-					return checkConfig(cmd, path, fix)
-				}
-				return checkDirectory(cmd, args[0], fix)
-			})(cmd, args)
-		},
+			return checkDirectory(cmd, args[0], fix)
+		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration that contains the policies to check")
 	cmd.Flags().BoolVar(&fix, "fix", false, "format the files first")

@@ -38,17 +38,17 @@ Exits with 1 if a test fails, if there are no tests, or if the coverage is below
 threshold. With --run, the threshold applies only if it is set explicitly.`,
 		Example: "  tollgate policy test policies/acme --threshold 90",
 		Args:    named([]string{"DIR"}),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: action(func(cmd *cobra.Command, args []string) error {
 			filter, err := regexp.Compile(t.run)
 			if err != nil {
-				return fmt.Errorf("--run: %w", err)
+				return usagef("--run: %w", err)
 			}
 			if t.threshold < 0 || t.threshold > 100 {
-				return fmt.Errorf("--threshold must be between 0 and 100, got %v", t.threshold)
+				return usagef("--threshold must be between 0 and 100, got %v", t.threshold)
 			}
 			t.held = t.run == "" || cmd.Flags().Changed("threshold")
-			return action(func(cmd *cobra.Command, args []string) error { return t.do(cmd, args[0], filter) })(cmd, args)
-		},
+			return t.do(cmd, args[0], filter)
+		}),
 	}
 	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "minimum test coverage, in percent of the lines of the policies")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this regular expression")

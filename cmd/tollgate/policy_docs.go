@@ -39,10 +39,7 @@ shows the pages of an organisation's own policies, generated from their METADATA
 }
 
 func policyDocs(cmd *cobra.Command, what, out string) error {
-	pages, err := authoring.Library()
-	if err != nil {
-		return err
-	}
+	pages := authoring.Library()
 	if page, ok := pages[what+".md"]; ok {
 		pages = map[string][]byte{what + ".md": page}
 	} else if what != "" {
@@ -50,6 +47,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 			names, _ := policyNames(cmd, nil, "")
 			return errors.New(adminapi.UnknownName("policy or directory", what, names))
 		}
+		var err error
 		if pages, err = ownDocs(what); err != nil {
 			return faulty(cmd, what, authoring.Join(authoring.Faults(err)))
 		}
@@ -59,7 +57,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 		if err := writePages(out, pages); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(pages), "page"), out)
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(pages), "page"), out)
 		return err
 	case what != "":
 		return printPages(cmd.OutOrStdout(), pages)
@@ -70,12 +68,8 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 
 // listLibrary writes one line for each built-in policy.
 func listLibrary(w io.Writer) error {
-	list, err := compiler.Library()
-	if err != nil {
-		return err
-	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, p := range list {
+	for _, p := range compiler.Library() {
 		var params []string
 		for _, param := range p.Params {
 			params = append(params, param.Name)

@@ -20,14 +20,11 @@ capabilities of the engine into a directory, which is created if necessary:
 		Example: "  tollgate policy export opa",
 		Args:    named([]string{"DIR"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
-			files, err := authoring.Export()
-			if err != nil {
-				return err
-			}
+			files := authoring.Export()
 			if err := writePages(args[0], files); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(files), "file"), args[0])
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", counted(len(files), "file"), args[0])
 			return err
 		}),
 	}

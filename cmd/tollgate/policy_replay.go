@@ -57,12 +57,12 @@ verdict or its reasons would change.`,
 		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
   tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
 		Args: named(nil),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if err := p.validate(); err != nil {
-				return err
+				return usageError{err}
 			}
-			return action(func(cmd *cobra.Command, _ []string) error { return p.do(cmd) })(cmd, args)
-		},
+			return p.do(cmd)
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.decisions, "decisions", "", "decision log to read; - means standard input")
@@ -75,18 +75,16 @@ verdict or its reasons would change.`,
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
 	complete(cmd, "org", orgNames)
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 if a verdict or its reasons would change")
-	if err := cmd.MarkFlagRequired("policies"); err != nil {
-		panic(err) // the flag exists
-	}
+	must(cmd.MarkFlagRequired("policies"))
 	return cmd
 }
 
-// validate returns an error for flags that exclude each other.
+// validate returns an error if flags are missing, invalid or exclude each other.
 func (p *policyReplay) validate() error {
 	_, err := p.span()
 	switch {
 	case p.examples < 0:
-		return errors.New("--examples: must not be negative")
+		return errors.New("--examples must not be negative")
 	case p.decisions == "" && p.org == "":
 		return errors.New("pass a decision log with --decisions, or an organisation of a running gateway with --org")
 	case p.decisions != "" && p.since != "":
@@ -95,7 +93,7 @@ func (p *policyReplay) validate() error {
 	return err
 }
 
-// span returns the duration of --since, or 0.
+// span returns the value of --since, or 0 if the flag is not set.
 func (p *policyReplay) span() (time.Duration, error) {
 	if p.since == "" {
 		return 0, nil
@@ -107,10 +105,12 @@ func (p *policyReplay) span() (time.Duration, error) {
 	return d, nil
 }
 
-// asDirectory is the name of a directory's policies in the engine. It cannot collide with an organisation ID, which contains no space.
+// asDirectory is the name under which the engine evaluates the policies of a directory. It contains a space, so that it cannot be the ID of
+// an organisation.
 const asDirectory = "the directory"
 
-// replayDeadline is enough for one decision on any machine. Evaluation times in a replay say nothing about the gateway.
+// replayDeadline is the time limit of one decision. It is long enough for slow machines, because a replay does not measure evaluation
+// times.
 const replayDeadline = 5 * time.Second
 
 func (p *policyReplay) do(cmd *cobra.Command) error {
@@ -168,15 +168,23 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 	if isDir {
 		path = p.config
 	}
-	return configured(path, isolated, func(l *policies.Limits, orgs map[string]policies.Config) {
-		unhurried(l)
-		for org, cfg := range orgs {
-			if isDir {
-				cfg.Directory, cfg.Bundle = files.UnrestrictedPath(p.policies), nil
-				orgs[org] = cfg
-			}
+	loaded, err := loadWithoutSecrets(path)
+	if err != nil {
+		return nil, err
+	}
+	limits, orgs := loaded.Config.Policies, orgsOf(loaded)
+	unhurried(&limits)
+	for org, cfg := range orgs {
+		if isDir {
+			cfg.Directory, cfg.Bundle = files.UnrestrictedPath(p.policies), nil
+			orgs[org] = cfg
 		}
-	})
+	}
+	e, err := policies.NewEngine(limits, orgs, policies.Deps{Isolate: isolated})
+	if err != nil {
+		return nil, placed(loaded, err)
+	}
+	return e, nil
 }
 
 func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
@@ -241,7 +249,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 	return err
 }
 
-// printable removes control characters from text of callers.
+// printable removes control characters from s, which a caller may have written.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {

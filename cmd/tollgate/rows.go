@@ -19,23 +19,37 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// addRows adds the commands generated from routes of the operators' API to the command groups of root.
+// addRows adds the commands generated from routes of the operators' API, and their groups, to root.
 func addRows(root *cobra.Command) {
+	var all []*rowCommand
 	for _, r := range gateway.AdminRows() {
 		for _, c := range r.Commands {
-			parent, name := root, c.Use
-			for {
-				word, rest, more := strings.Cut(name, " ")
-				below := childOf(parent, word)
-				if !more || below == nil {
-					break
-				}
-				parent, name = below, rest
+			all = append(all, &rowCommand{row: &r, spec: c, name: nameOf(c.Use)})
+			if c.Group != "" {
+				root.AddCommand(group(firstWord(c.Use), c.Group, indent(c.Example)))
 			}
-			parent.AddCommand((&rowCommand{row: &r, spec: c, name: nameOf(c.Use)}).command(name))
+		}
+	}
+	// A command is added before its subcommands, whose names are longer. Otherwise its name would be taken for an argument of the group.
+	slices.SortStableFunc(all, func(a, b *rowCommand) int { return cmp.Compare(strings.Count(a.name, " "), strings.Count(b.name, " ")) })
+	for _, c := range all {
+		parent, name := root, c.spec.Use
+		for {
+			word, rest, more := strings.Cut(name, " ")
+			below := childOf(parent, word)
+			if !more || below == nil {
+				break
+			}
+			parent, name = below, rest
+		}
+		parent.AddCommand(c.command(name))
+		if c.spec.Heading != "" {
+			childOf(root, firstWord(c.name)).GroupID = c.spec.Heading
 		}
 	}
 }
+
+func firstWord(text string) string { return strings.Fields(text)[0] }
 
 func childOf(parent *cobra.Command, name string) *cobra.Command {
 	for _, c := range parent.Commands() {
@@ -46,13 +60,13 @@ func childOf(parent *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// nameOf returns a command without its arguments.
+// nameOf returns the name of a command from its usage line.
 func nameOf(use string) string {
 	words := strings.Fields(use)
 	return strings.Join(words[:len(words)-len(argumentsOf(use))], " ")
 }
 
-// argumentsOf returns the upper-case words of a command.
+// argumentsOf returns the arguments in the usage line of a command, which are its upper-case words.
 func argumentsOf(use string) []string {
 	return slices.DeleteFunc(strings.Fields(use), func(word string) bool { return word != strings.ToUpper(word) })
 }
@@ -163,7 +177,7 @@ func (f *paramFlag) Type() string {
 	return f.p.Type.Kind().String()
 }
 
-// positions returns the parameters given by arguments, in order.
+// positions returns the names of the parameters that are passed as arguments, in order.
 func (c *rowCommand) positions(arguments []string) (names []string) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(c.row.Parameters(), func(p adminapi.Param) bool { return p.Name == name })
@@ -179,8 +193,8 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a check of arguments: the required ones, and up to optional further ones. Its error names the first missing or superfluous
-// argument.
+// named returns a function that checks the number of arguments: all required arguments, followed by at most the given number of optional
+// ones. The error of the function names the first missing or superfluous argument.
 func named(required []string, optional ...int) cobra.PositionalArgs {
 	most := len(required)
 	for _, more := range optional {
@@ -197,7 +211,7 @@ func named(required []string, optional ...int) cobra.PositionalArgs {
 	}
 }
 
-// flagFor suggests the flag that may have been meant by an argument.
+// flagFor suggests the flag that the user may have meant by an unexpected argument. It returns "" if it has no suggestion.
 func flagFor(cmd *cobra.Command, argument string) string {
 	isFile := strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml")
 	switch {
@@ -243,7 +257,7 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.watch < 0 {
-		return usagef("--watch: must not be negative")
+		return usagef("--watch must not be negative")
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
 	if c.stream {

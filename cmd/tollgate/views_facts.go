@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -36,23 +35,13 @@ func comparedPage(c *money.Comparison, a asked) page {
 	if c.Unknown != "" {
 		p.text = []string{fmt.Sprintf("%s USD. No previous period: %s.", dollars(c.Total), c.Unknown), ""}
 	}
-	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
-	var header []any
-	for _, by := range groups {
-		header = append(header, by)
-		if by == "resource" {
-			header = append(header, "kind", "name", "gpu", "dc")
-		}
-	}
+	groups, header := grouping(a)
 	s := sheet{append(header, "usd", "previous", "difference", "percent")}
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		var line []any
 		for _, by := range groups {
-			line = append(line, costCells(&money.Cost{
-				Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU,
-				DataCenter: r.DataCenter, Labels: r.Labels,
-			}, by)...)
+			line = append(line, costCells(&r.CostGroup, by)...)
 		}
 		s = append(s, append(line, usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
 	}
@@ -60,7 +49,7 @@ func comparedPage(c *money.Comparison, a asked) page {
 	return p.more(c.Next)
 }
 
-// more adds a sentence with the flag for the next page, if there is a next page.
+// more adds a sentence with the flag that selects the next page. It adds nothing if next is "".
 func (p page) more(next string) page {
 	if next != "" {
 		p.text = append([]string{sentence("next", next)}, p.text...)
@@ -88,7 +77,7 @@ func fitsPage(f *operator.Fits, _ asked) page {
 	if f.Left != "" {
 		p.text[0] = dollars(f.Left) + " USD left: " + f.Budget
 		if f.Resets != nil {
-			p.text[0] += ", resets " + f.Resets.Format("2006-01-02 15:04 MST")
+			p.text[0] += ", and " + dollars(f.Free) + " USD when it resets at " + f.Resets.Format("2006-01-02 15:04 MST") + " if running resources continue"
 		}
 		p.text[0] += "."
 	}

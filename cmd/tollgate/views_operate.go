@@ -21,8 +21,8 @@ func diffText(d *operator.ConfigDiff) string {
 	return strings.TrimSuffix(d.Diff, "\n")
 }
 
-// overviewPage lists unavailable parts first, then gateways with an old configuration, then a table for each non-empty list, and a sentence
-// for each empty list. A list with an unavailable part has no such sentence.
+// overviewPage lists unavailable parts first, and then gateways with an old configuration. For each list, it adds a table or, if the list
+// is empty, a sentence. It omits the sentence if the list is empty because a part is unavailable.
 func overviewPage(o *operator.Overview, _ asked) (p page) {
 	for _, what := range o.Unknown {
 		p.text = append(p.text, "Unknown: "+what+".")
@@ -62,7 +62,7 @@ func overviewPage(o *operator.Overview, _ asked) (p page) {
 }
 
 func limitsPage(l *operator.LimitList, _ asked) page {
-	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
+	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "throttled in 24 h", "leased"}}
 	for _, w := range l.Windows {
 		var limit, left any = "none", ""
 		if w.Limit > 0 {
@@ -72,7 +72,7 @@ func limitsPage(l *operator.LimitList, _ asked) page {
 		for i, l := range w.Leases {
 			leases[i] = fmt.Sprintf("%s: %d", l.Gateway, l.Held)
 		}
-		t.add(w.Scope, w.Window, w.Used, limit, left, time.Duration(w.ResetSeconds)*time.Second, strings.Join(leases, ", "))
+		t.add(w.Scope, w.Window, w.Used, limit, left, time.Duration(w.ResetSeconds)*time.Second, w.Throttled, strings.Join(leases, ", "))
 	}
 	return page{sheets: []sheet{t}}
 }

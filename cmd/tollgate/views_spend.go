@@ -45,7 +45,7 @@ func resourceSheet(list []money.Resource) sheet {
 	return s
 }
 
-// resourceList is a list of resources. Callers get all resources at once, without a sum.
+// resourceList is a list of resources. The response to a caller contains all resources and no sums.
 type resourceList struct {
 	Resources     []money.Resource
 	All           int
@@ -64,7 +64,7 @@ func resourcesPage(l *resourceList, _ asked) page {
 	return p
 }
 
-// lossText describes a loss of ledger data and its time.
+// lossText describes when and why the ledger was lost, and whether it was rebuilt.
 func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
@@ -74,7 +74,7 @@ func lossText(l *money.Loss) string {
 		moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
-// budgetSheet returns a table of budgets with only its header. Call addBudgets for each scope.
+// budgetSheet returns a table of budgets that contains only the column names. Call addBudgets to add the budgets of a scope.
 func budgetSheet() sheet {
 	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "taken", "used up"}}
 }
@@ -102,16 +102,9 @@ func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
 // costsPage has a column for each group and, for resources, also for their names.
 func costsPage(c *money.Costs, a asked) page {
 	timed := a.Get("bucket") != "total"
-	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
-	var header []any
+	groups, header := grouping(a)
 	if timed {
-		header = append(header, "start")
-	}
-	for _, by := range groups {
-		header = append(header, by)
-		if by == "resource" {
-			header = append(header, "kind", "name", "gpu", "dc")
-		}
+		header = append([]any{"start"}, header...)
 	}
 	s := sheet{append(header, "usd")}
 	for _, r := range c.Rows {
@@ -120,7 +113,7 @@ func costsPage(c *money.Costs, a asked) page {
 			row = append(row, r.Start)
 		}
 		for _, by := range groups {
-			row = append(row, costCells(&r, by)...)
+			row = append(row, costCells(&r.CostGroup, by)...)
 		}
 		s = append(s, append(row, usd(r.USD)))
 	}
@@ -132,8 +125,20 @@ func costsPage(c *money.Costs, a asked) page {
 	return page{sheets: []sheet{s}}
 }
 
+// grouping returns the groups of a request for costs, and the names of their columns.
+func grouping(a asked) (groups []string, columns []any) {
+	groups = strings.Split(strings.Join(a.Values["by"], ","), ",")
+	for _, by := range groups {
+		columns = append(columns, by)
+		if by == "resource" {
+			columns = append(columns, "kind", "name", "gpu", "dc")
+		}
+	}
+	return groups, columns
+}
+
 // costCells returns the cells of one group.
-func costCells(r *money.Cost, by string) []any {
+func costCells(r *money.CostGroup, by string) []any {
 	if label, ok := strings.CutPrefix(by, "label:"); ok {
 		return []any{r.Labels[label]}
 	}

@@ -6,30 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// whoami formats the identity of a caller with its remaining limits and budgets.
-type whoami struct {
-	Org    string   `json:"org"`
-	Team   string   `json:"team"`
-	Key    string   `json:"key"`
-	Roles  []string `json:"roles"`
-	Until  *time.Time
-	Limits []struct {
-		Scope, Window string
-		Limit         int64
-		Remaining     *int64
-		ResetSeconds  int64
-	}
-	Budgets []struct {
-		Scope, Name, Limit, Used, Reserved, Left string
-		Ends                                     *time.Time
-	}
-	Approvals []struct {
-		ID, State, Summary, USD, Per string
-		Until                        time.Time
-	}
-}
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+)
 
 func newWhoami() *cobra.Command {
 	c := new(callerClient)
@@ -43,26 +22,21 @@ names the environment variable with the caller's key.`,
 	out := outputFlag(cmd)
 	c.flags(cmd)
 	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
-		c.notes = cmd.ErrOrStderr()
-		key, err := c.key(cmd.Context())
+		text, err := c.read(cmd, "/tollgate/me")
 		if err != nil {
 			return err
 		}
-		var text json.RawMessage
-		if err := c.get(cmd.Context(), key, "/tollgate/me", &text); err != nil {
-			return err
-		}
-		var me whoami
+		var me selfservice.Me
 		if err := json.Unmarshal(text, &me); err != nil {
 			return err
 		}
-		return out.write(cmd.OutOrStdout(), text, me.sheets()...)
+		return out.write(cmd.OutOrStdout(), text, whoamiSheets(&me)...)
 	})
 	return cmd
 }
 
-// sheets returns a table with the caller's identity, and a table for each non-empty list.
-func (m *whoami) sheets() []sheet {
+// whoamiSheets returns a table with the caller's identity, and a table for each non-empty list.
+func whoamiSheets(m *selfservice.Me) []sheet {
 	who := sheet{{"org", "team", "key", "roles", "until"}}
 	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), m.Until)
 	limits := sheet{{"limit", "window", "of", "left", "resets_in"}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Error is one fault of a configured value.
+// Error is a fault of one configured value.
 type Error struct {
 	// Path is built with [Key] and [Index], for example windows[0].quota. An empty path means the whole configuration.
 	Path string
@@ -35,24 +35,30 @@ func Errorf(path, format string, args ...any) error {
 type Errors []*Error
 
 // Error returns one line per fault.
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, f := range e {
-		lines[i] = f.Error()
+func (e Errors) Error() string { return Lines(e) }
+
+// Unwrap returns the faults for errors.Is and errors.As.
+func (e Errors) Unwrap() []error { return AsErrors(e) }
+
+// Lines returns the texts of errors, one per line.
+func Lines[E error](list []E) string {
+	lines := make([]string, len(list))
+	for i, err := range list {
+		lines[i] = err.Error()
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the individual faults.
-func (e Errors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, f := range e {
-		errs[i] = f
+// AsErrors returns a list of errors of one type as errors.
+func AsErrors[E error](list []E) []error {
+	errs := make([]error, len(list))
+	for i, err := range list {
+		errs[i] = err
 	}
 	return errs
 }
 
-// At prepends path to the path of each fault that [List] finds in err. It returns nil if err is nil.
+// At returns the faults in err (see [List]) with path prepended to each of their paths. It returns nil if err is nil.
 func At(path string, err error) error {
 	faults := List(err)
 	if len(faults) == 0 {
@@ -64,8 +70,9 @@ func At(path string, err error) error {
 	return faults
 }
 
-// List returns the faults in err. Each [Error] keeps its complete path. Any other error joined by [errors.Join] becomes a fault with an
-// empty path. Text added by wrapping a fault that has a path is dropped.
+// List returns the faults in err and in the errors that err joins or wraps. The path of a nested [Error] includes the paths of the
+// enclosing ones. An error without an [Error] becomes a fault with an empty path. If an error wraps a fault with a path, List drops the
+// text of the wrapping error.
 func List(err error) Errors {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked one level at a time
 	case nil:
@@ -112,22 +119,22 @@ func join(path, rest string) string {
 	return path + "." + rest
 }
 
-// Found collects the faults of a configuration. Use [errors.Join] to return them as one error.
+// Found collects the faults of a configuration. To return them as one error, pass them to [errors.Join].
 type Found []error
 
-// If adds a fault of the value at path if bad is true. The description is formatted as by [fmt.Errorf].
+// If adds a fault of the value at path if bad is true. It formats the description like [fmt.Errorf].
 func (f *Found) If(bad bool, path, format string, args ...any) {
 	if bad {
 		f.Add(path, format, args...)
 	}
 }
 
-// Add adds a fault of the value at path. The description is formatted as by [fmt.Errorf].
+// Add adds a fault of the value at path. It formats the description like [fmt.Errorf].
 func (f *Found) Add(path, format string, args ...any) {
 	*f = append(*f, Errorf(path, format, args...))
 }
 
-// Between adds a fault to f unless low <= v <= high.
+// Between adds a fault of the value v at path unless low <= v <= high.
 func Between[T cmp.Ordered](f *Found, path string, v, low, high T) {
 	f.If(v < low || v > high, path, "must be between %v and %v, got %v", low, high, v)
 }

@@ -15,8 +15,8 @@ import (
 // errUnplaced is returned for a decoded Path whose base directory was not set.
 var errUnplaced = errors.New("base directory of the path not set")
 
-// Path is a setting that names a file or directory to read. The zero Path names no file. Paths are comparable: equal Paths name the same
-// file. Call [Path.AllowAll], [Path.Confine] or [Path.Deny] before reading a Path.
+// Path is a setting that names a file or directory to read. The zero Path names no file. Call [Path.AllowAll], [Path.Confine] or
+// [Path.Deny] on a decoded Path before you use it. Paths are comparable: equal Paths name the same file.
 type Path struct {
 	written string
 	base    string // base directory of a relative path
@@ -34,10 +34,11 @@ const (
 	denied
 )
 
-// UnrestrictedPath returns a Path that does not come from a configuration. It is relative to the working directory.
+// UnrestrictedPath returns a Path that may lead anywhere, for names that do not come from a configuration. A relative name is resolved
+// against the working directory.
 func UnrestrictedPath(name string) Path { return Path{written: name, reach: anywhere} }
 
-// ConfinedPath returns a Path to name in dir. Symbolic links cannot lead out of dir.
+// ConfinedPath returns a Path for the file name in dir. The Path never leads out of dir, not even through a symbolic link.
 func ConfinedPath(dir, name string) Path {
 	p := Path{written: name}
 	p.Confine(dir, dir)
@@ -59,7 +60,8 @@ func (p Path) IsZero() bool { return p.written == "" }
 // Text returns the path as written in the configuration.
 func (p Path) Text() string { return p.written }
 
-// String returns the path joined to its base directory, for messages. Other packages must not open it directly.
+// String returns the path joined to its base directory, for messages. Other packages must open the file with the methods of Path, not by
+// this name.
 func (p Path) String() string {
 	if p.base == "" || filepath.IsAbs(p.written) {
 		return p.written
@@ -70,25 +72,25 @@ func (p Path) String() string {
 // AllowAll permits p to lead anywhere. A relative path is resolved against base, or against the working directory if base is empty.
 func (p *Path) AllowAll(base string) { p.place(base, "", anywhere) }
 
-// Confine permits p to lead only to files below the directory root, after symbolic links are resolved. A relative path is resolved against
-// base.
+// Confine permits p to lead only to files in the directory tree root, after symbolic links are resolved. A relative path is resolved
+// against base.
 func (p *Path) Confine(base, root string) { p.place(base, root, confined) }
 
 // Deny forbids reading p.
 func (p *Path) Deny() { p.place(p.base, "", denied) }
 
-// place sets the base, root and reach of p. It does not change the zero Path.
+// place sets the base, root and reach of p. It does nothing if p is the zero Path.
 func (p *Path) place(base, root string, r reach) {
 	if !p.IsZero() {
 		p.base, p.root, p.reach = base, root, r
 	}
 }
 
-// ErrEscapes is returned for a confined path that leads out of its directory.
+// ErrEscapes is returned for a confined Path that leads out of its root directory.
 var ErrEscapes = errors.New("must stay in the directory of the organisation's file")
 
-// Check returns an error if p leads out of the directory that it is confined to. It returns nil for a path to a missing file, and for a
-// denied path, which the caller of Deny reports.
+// Check returns an error if p is confined and resolves to a file outside its root directory. It returns nil if the file does not exist. It
+// also returns nil after a call of [Path.Deny], because the caller of Deny reports the error.
 func (p Path) Check() error {
 	if p.IsZero() || p.reach == anywhere || p.reach == denied {
 		return nil
@@ -137,22 +139,19 @@ func openRoot(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
-// located returns an error of an [os.Root] as an error about p.
+// located converts an error of an [os.Root] to an error about p.
 func (p Path) located(err error) error {
 	if err == nil {
 		return nil
 	}
-	cause := err
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = e.Err
-	}
+	cause := Cause(err)
 	if cause.Error() == "path escapes from parent" { // not exported by package os
 		cause = ErrEscapes
 	}
 	return &fs.PathError{Op: "open", Path: p.String(), Err: cause}
 }
 
-// Read returns the content of the file, like the function [Read].
+// Read returns the content of the file at p. The parameter limit and the errors are the same as for the function [Read].
 func (p Path) Read(limit int64) ([]byte, error) {
 	if p.reach == anywhere {
 		return Read(p.String(), limit)
@@ -170,14 +169,15 @@ func (p Path) Read(limit int64) ([]byte, error) {
 
 // Limits of [Path.Tree].
 const (
-	// maxTreeEntries limits the number of files and directories.
+	// maxTreeEntries is the maximum number of files and directories in a tree.
 	maxTreeEntries = 10_000
-	// maxTreeDepth limits the nesting of directories.
+	// maxTreeDepth is the maximum nesting of directories in a tree.
 	maxTreeDepth = 32
 )
 
-// Tree returns the content of the files below a directory for which wanted returns true, by slash-separated path. It does not follow
-// symbolic links out of the directory, and skips names that begin with a dot. It returns an error if the files have more than total bytes.
+// Tree reads files in the directory tree at p. The result maps slash-separated paths to the contents of the files. Tree calls wanted with
+// the base name of each file, and reads the file if wanted returns true. Tree skips files and directories whose names begin with a dot, and
+// does not follow symbolic links out of the directory. It returns an error if the total size of the files exceeds total bytes.
 func (p Path) Tree(wanted func(base string) bool, total int64) (map[string][]byte, error) {
 	return WithTimeout("read", p.String(), func() (map[string][]byte, error) {
 		dir, err := p.directory()

@@ -11,42 +11,42 @@ import (
 )
 
 const (
-	// Timeout limits opening and reading one file.
+	// Timeout is the time limit for opening and reading one file.
 	Timeout = 5 * time.Second
-	// maxPending limits concurrent reads, including abandoned ones: the operating system cannot interrupt a read from a network file system
-	// whose server has gone away.
+	// maxPending is the maximum number of concurrent reads. Abandoned reads count until they return, because the operating system cannot
+	// interrupt a read from a network file system whose server does not respond.
 	maxPending = 64
 )
 
 // File size limits, in bytes.
 const (
-	// MaxSecret is the limit for a file with a secret, a certificate or a certificate revocation list.
+	// MaxSecret is the size limit of a file with a secret, a certificate or a certificate revocation list.
 	MaxSecret = 16 << 20
-	// MaxToken is the limit for a file with a token or a public key.
+	// MaxToken is the size limit of a file with a token or a public key.
 	MaxToken = 64 << 10
 )
 
 var (
-	// ErrIrregular is returned for a path that names a directory, named pipe, socket or device.
+	// ErrIrregular is returned if a name refers to a directory, named pipe, socket or device.
 	ErrIrregular = errors.New("not a regular file")
-	// ErrTooLarge is returned for a file that exceeds the size limit of the reader.
+	// ErrTooLarge is returned if a file is larger than the caller permits.
 	ErrTooLarge = errors.New("file too large")
-	// ErrTooSlow is returned for a file that could not be opened and read within [Timeout].
+	// ErrTooSlow is returned if a file could not be opened and read within [Timeout].
 	ErrTooSlow = fmt.Errorf("no response from the file system within %s", Timeout)
 )
 
-// Read returns the content of the regular file at name, which may have at most limit bytes. It follows symbolic links. Errors are
-// [*fs.PathError] and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where applicable.
+// Read returns the content of the named regular file. It follows symbolic links. If the file has more than limit bytes, Read returns an
+// error. Errors have the type [*fs.PathError]; they may wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow].
 func Read(name string, limit int64) ([]byte, error) {
 	return WithTimeout("read", name, func() ([]byte, error) { return read(nil, name, limit) })
 }
 
-// Open opens the regular file at name for reading, for example a log that is read in parts. It follows symbolic links, and never blocks on
-// a named pipe.
+// Open opens the named regular file for reading, for example a log that is read in parts. It follows symbolic links, and never blocks on a
+// named pipe.
 func Open(name string) (*os.File, error) { return open(nil, name) }
 
-// Append opens the file at name for appending, and creates it with mode 0600 if it does not exist. It never blocks on a named pipe: a pipe
-// without a reader is an error.
+// Append opens the named file for appending. If the file does not exist, Append creates it with mode 0600. Append never blocks on a named
+// pipe: it returns an error if the pipe has no reader.
 func Append(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 }
@@ -56,8 +56,8 @@ func Stat(name string) (fs.FileInfo, error) {
 	return WithTimeout("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
-// open opens a regular file below in, or anywhere if in is nil. It checks the file type before opening, because opening a device can have
-// side effects, and again afterwards, because the name may have changed meanwhile.
+// open opens a regular file in the tree in, or anywhere if in is nil. It checks the file type before opening, because opening a device can
+// have side effects. It checks the type again after opening, because the name may refer to another file by then.
 func open(in *os.Root, name string) (*os.File, error) {
 	stat, openFile := os.Stat, os.OpenFile
 	if in != nil {
@@ -120,11 +120,11 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 	}
 }
 
-// pending holds one element per file system call in progress.
+// pending holds one element for each file system call in progress.
 var pending = make(chan struct{}, maxPending)
 
-// WithTimeout calls do, which accesses the file called name, and returns its result, or [ErrTooSlow] after [Timeout]. After a timeout do
-// continues in the background, and its result is discarded. op is the operation named in the error.
+// WithTimeout calls do, a function that accesses the named file, and returns its result. If do takes longer than [Timeout], WithTimeout
+// returns [ErrTooSlow]; do then continues in the background, and its result is discarded. op is the operation named in the error.
 func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -151,4 +151,12 @@ func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	case <-timer.C:
 		return zero, slow()
 	}
+}
+
+// Cause returns err without the path that it contains.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }

@@ -17,14 +17,15 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is an [Errors] with all
-// faults; name is the file name in them. On error, into is unchanged. Decode panics if the type of into cannot be decoded.
+// Decode decodes the YAML document data into the struct that into points to. Settings that data omits keep their values in the struct, the
+// defaults. The error is an [Errors] with all faults, in which name is the file name. If there is an error, Decode does not change the
+// struct. Decode panics if the type of the struct cannot be decoded.
 func Decode(name string, data []byte, into any) error {
 	_, err := Load(name, data, into)
 	return err
 }
 
-// Load is like [Decode] and also returns the positions of all values. The positions found before an error are returned, too.
+// Load is like [Decode] but also returns the positions of all values. If there is an error, Load returns the positions found so far.
 func Load(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	if err == nil {
@@ -33,16 +34,16 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 	return pos, err
 }
 
-// DecodePartial is like [Load], but also sets the values that could be decoded when there are faults, so that a checker can find faults
-// beyond those of form. A missing or invalid setting keeps its previous value, so a later fault below the path of an earlier one may only
-// be a consequence; see [Errors.Covers].
+// DecodePartial is like [Load], but if there are faults, it sets all settings that can be decoded, so that callers can check these settings
+// and report further faults in the same run. An invalid setting keeps its previous value, so a check may report a fault that is only a
+// consequence of an earlier one; use [Errors.Covers] to recognise such reports.
 func DecodePartial(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	reflect.ValueOf(into).Elem().Set(result)
 	return pos, err
 }
 
-// read decodes into a copy of the value that into points to.
+// read decodes data into a copy of the value that into points to, and returns the copy.
 func read(name string, data []byte, into any) (reflect.Value, *Positions, error) {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -62,8 +63,8 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 	return result, pos, nil
 }
 
-// decoder walks a tree and a plan in parallel. It sets v itself and never modifies the value v pointed to before, because defaults may be
-// shared.
+// decoder walks a YAML tree and a plan in parallel. It replaces pointers, lists and maps instead of modifying their contents, because
+// defaults may be shared.
 type decoder struct {
 	src *source
 }
@@ -77,7 +78,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	hint := ""
 	switch {
 	case kindOf(n) == kindMissing:
-		d.fault(n, path, emptyHint(pl), "value is missing, expected %s", pl.expected())
+		d.fault(n, path, forms[pl.form].empty, "value is missing, expected %s", pl.expected())
 		return
 	case kindOf(n) == kindNull:
 		hint = "omit the key to use the default"
@@ -90,7 +91,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	case kindOf(n) == kindAmbiguous:
 		hint = "write it without leading zeros or underscores"
 	case pl.form == formBool && kindOf(n) == kindString:
-		hint = boolHint(n.Value)
+		hint = boolHints[strings.ToLower(n.Value)]
 	case kindOf(n) == kindString && plainKind(n.Value) != kindString:
 		hint = "write it without quotes"
 	case pl.form == formList && kindOf(n) == kindMapping:
@@ -113,34 +114,20 @@ func (pl *plan) memberHint() string {
 	return ""
 }
 
-// emptyHint shows how to write an empty value of the type.
-func emptyHint(pl *plan) string {
-	switch pl.form { //nolint:exhaustive // other types have no empty value
-	case formStruct, formMap:
-		return "write {} for an empty mapping"
-	case formList:
-		return "write [] for an empty list"
-	case formString:
-		return `write "" for an empty string`
-	}
-	return ""
-}
-
-func boolHint(text string) string {
-	switch strings.ToLower(text) {
-	case "yes", "y", "on":
-		return "write true"
-	case "no", "n", "off":
-		return "write false"
-	case "true", "false":
-		return "write it without quotes"
-	}
-	return ""
+// boolHints are hints for strings that stand for a boolean.
+var boolHints = map[string]string{
+	"yes": "write true", "y": "write true", "on": "write true",
+	"no": "write false", "n": "write false", "off": "write false",
+	"true": "write it without quotes", "false": "write it without quotes",
 }
 
 // value decodes n into v.
 func (d *decoder) value(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	if kindOf(n) == kindBroken {
+	switch k := kindOf(n); {
+	case k == kindBroken:
+		return
+	case (pl.form == formStruct || pl.form == formMap) && k != kindMapping, pl.form == formList && k != kindList:
+		d.mismatch(n, pl, path)
 		return
 	}
 	switch pl.form {
@@ -172,10 +159,6 @@ func (d *decoder) value(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 }
 
 func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	if kindOf(n) != kindMapping {
-		d.mismatch(n, pl, path)
-		return
-	}
 	present := make(map[string]bool, len(n.Content)/2)
 	for key, value := range entries(n) {
 		here := fault.Key(path, key.Value)
@@ -195,10 +178,6 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 }
 
 func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	if kindOf(n) != kindMapping {
-		d.mismatch(n, pl, path)
-		return
-	}
 	out := reflect.MakeMapWithSize(pl.typ, len(n.Content)/2)
 	for name, value := range entries(n) {
 		here := fault.Key(path, name.Value)
@@ -211,10 +190,6 @@ func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 }
 
 func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	if kindOf(n) != kindList {
-		d.mismatch(n, pl, path)
-		return
-	}
 	out := reflect.MakeSlice(pl.typ, 0, len(n.Content))
 	for i, item := range n.Content {
 		elem := pl.elem.zero()
@@ -224,7 +199,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	v.Set(out)
 }
 
-// pointer decodes into a newly allocated value, so that a default shared by pointer is not modified.
+// pointer decodes into a newly allocated value, so that it does not modify a shared default.
 func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	elem := pl.elem.zero()
 	if !v.IsNil() {
@@ -234,7 +209,7 @@ func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 	v.Set(elem.Addr())
 }
 
-// any decodes a value of undeclared type, such as the parameters of a policy.
+// any decodes a value for a field of type any, such as the parameters of a policy.
 func (d *decoder) any(n *yaml.Node, path string) any {
 	switch kindOf(n) {
 	case kindBool:
@@ -283,7 +258,8 @@ func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-// refused reports a text that UnmarshalText rejected. For types of the standard library, the message uses the terms of a configuration.
+// refused reports a text that UnmarshalText rejected. For types of the standard library, it replaces the error with a message about the
+// expected format.
 func (d *decoder) refused(n *yaml.Node, v reflect.Value, path string, err error) {
 	hint := ""
 	switch v.Addr().Interface().(type) {
@@ -318,10 +294,10 @@ func (d *decoder) scalar(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-// repeatable matches values that are safe to repeat in messages. Keys are longer.
+// repeatable matches values that a message may repeat. It does not match API keys, because these are longer.
 var repeatable = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,23}$`)
 
-// listed reports whether the text is one of the values listed by the type, or the type lists none.
+// listed reports whether the text is one of the values that the type lists. It returns true for a type that lists no values.
 func (d *decoder) listed(n *yaml.Node, pl *plan, path string) bool {
 	if pl.values == nil || slices.Contains(pl.values, n.Value) {
 		return true
@@ -395,7 +371,7 @@ func (d *decoder) float(n *yaml.Node, path string, bits int) float64 {
 	return f
 }
 
-// decimal returns the text of a finite decimal number. It reports a fault and returns false otherwise.
+// decimal returns the text of a node that is a finite decimal number. For any other node, it reports a fault and returns false.
 func (d *decoder) decimal(n *yaml.Node, path string) (string, bool) {
 	switch {
 	case strings.ContainsAny(n.Value, "nN"): // only .inf and .nan contain an n

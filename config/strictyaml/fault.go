@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Fault is one error in a configuration file.
 type Fault struct { //nolint:errname // named as everywhere else, and part of Errors
 	// File is the name passed to the decoder.
 	File string `json:"file"`
-	// Line and Column count from 1, columns in characters. Both are 0 if the position is unknown.
+	// Line and Column are 1-based. Column counts characters. Both are 0 if the position is unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Path is the full path of the value, for example orgs[0].keys[1].sha256. It is empty for a fault of the whole file.
+	// Path is the full path of the value, for example orgs[0].keys[1].sha256. An empty Path means the whole file.
 	Path string `json:"path,omitempty"`
 	// Message describes the fault. It never contains a value that may be secret.
 	Message string `json:"message"`
@@ -48,28 +50,16 @@ func (f Fault) Error() string {
 // Unwrap returns the cause.
 func (f Fault) Unwrap() error { return f.Cause }
 
-// Errors holds all faults found, in the order of the file. All errors returned by [Decode], [Load] and [Locate] have this type.
+// Errors is a list of faults, in the order of their positions. [Decode], [Load] and [Locate] return errors of this type.
 type Errors []Fault
 
 // Error returns one line per fault.
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, f := range e {
-		lines[i] = f.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (e Errors) Error() string { return fault.Lines(e) }
 
-// Unwrap returns the individual faults, for [errors.Is] and [errors.As].
-func (e Errors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, f := range e {
-		errs[i] = f
-	}
-	return errs
-}
+// Unwrap returns the faults for errors.Is and errors.As.
+func (e Errors) Unwrap() []error { return fault.AsErrors(e) }
 
-// Sort sorts e in place by position and returns it. The sort is stable.
+// Sort sorts e in place by position and returns e. The sort is stable.
 func (e Errors) Sort() Errors {
 	slices.SortStableFunc(e, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -77,8 +67,8 @@ func (e Errors) Sort() Errors {
 	return e
 }
 
-// Covers reports whether a fault at path may be a consequence of one of e, because that fault has the same path, a path below it, or a path
-// above it.
+// Covers reports whether a fault at path may be a consequence of a fault in e. This is the case if e has a fault whose path equals path,
+// contains path, or is contained in path.
 func (e Errors) Covers(path string) bool {
 	within := func(inner, outer string) bool {
 		rest, ok := strings.CutPrefix(inner, outer)

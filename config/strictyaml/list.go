@@ -13,7 +13,8 @@ import (
 const (
 	// MaxListSize is the size in bytes of the largest file that [Positions.Extend] reads.
 	MaxListSize = 16 << 20
-	// chunk is the number of list entries parsed together. The tree of a long list needs many times the memory of its values.
+	// chunk is the number of list entries that are parsed together. Long lists are parsed in chunks, because the tree of a list needs many
+	// times the memory of its values.
 	chunk = 256
 )
 
@@ -25,10 +26,11 @@ type extension struct {
 	lines []int // line of each entry
 }
 
-// Extend reads a file that contains only a list in block style, with its dashes in the first column, and appends the entries to the list
-// that into points to, the value at path. Faults are reported as by [DecodePartial], with the paths of the entries in the extended list,
-// and p records the positions of the entries. A list with more than most entries is a fault, and reading stops.
-func (p *Positions) Extend(name string, data []byte, path string, into any, most int) error {
+// Extend decodes a file that contains only a list, and appends its entries to the list that into points to. path is the path of the list in
+// the configuration. The file must be in block style, with the dashes in the first column. Like [DecodePartial], Extend sets all entries
+// that can be decoded; faults contain the paths of entries in the extended list. p records the positions of the entries. If the list gets
+// more than limit entries, Extend reports a fault and stops reading.
+func (p *Positions) Extend(name string, data []byte, path string, into any, limit int) error {
 	list := reflect.ValueOf(into).Elem()
 	pl := planOf(list.Type())
 	src := &source{name: name}
@@ -53,8 +55,8 @@ func (p *Positions) Extend(name string, data []byte, path string, into any, most
 			e.lines = append(e.lines, line+part.at[fault.Index("", i)].line)
 		}
 		list.Set(reflect.AppendSlice(list, entries))
-		if list.Len() > most {
-			src.fault(place{line + 1, 1}, path, "", "has more than %d entries", most)
+		if list.Len() > limit {
+			src.fault(place{line + 1, 1}, path, "", "has more than %d entries", limit)
 			break
 		}
 	}
@@ -65,8 +67,8 @@ func (p *Positions) Extend(name string, data []byte, path string, into any, most
 	return nil
 }
 
-// chunks splits a list into lists of at most chunk entries, each with the number of lines before it. A value that is not a list is returned
-// as one chunk.
+// chunks splits the text of a list into lists of at most chunk entries. It yields each of them with the number of lines that precede it. A
+// text that is not a list is a single chunk.
 func chunks(data []byte) func(yield func(int, []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		begin, first, line, entries := 0, 0, 0, 0
@@ -90,7 +92,8 @@ func chunks(data []byte) func(yield func(int, []byte) bool) {
 	}
 }
 
-// shifted returns the path of a fault in a list whose entries follow by others.
+// shifted converts the path of a fault in a chunk to a path in the whole list, which is at the path list and has by entries before the
+// chunk.
 func shifted(path, list string, by int) string {
 	index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	i, err := strconv.Atoi(index)
@@ -100,7 +103,7 @@ func shifted(path, list string, by int) string {
 	return fmt.Sprintf("%s[%d]%s", list, i+by, rest)
 }
 
-// extended returns the position of the entry at path if it is in another file.
+// extended returns the position of a list entry that [Positions.Extend] has read from another file. ok is false for all other paths.
 func (p *Positions) extended(path string) (file string, line int, ok bool) {
 	for _, e := range p.extensions {
 		rest, below := strings.CutPrefix(path, e.path+"[")

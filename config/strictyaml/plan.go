@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// NumberUnmarshaler is implemented by types that decode a number from its exact text, such as a decimal amount of money in which 0.1 must
-// not become a binary fraction. The text is an integer or a finite decimal number.
+// NumberUnmarshaler is implemented by types that decode a number from its text without rounding, such as decimal amounts of money. The text
+// is an integer or a finite decimal number.
 type NumberUnmarshaler interface {
 	UnmarshalNumber(text string) error
 }
@@ -33,7 +33,7 @@ type plan struct {
 	key    *plan // of maps
 	fields []*field
 	shown  []int // index of the field of type *TextCache of a struct, nil without such a field
-	// parts is the set of types in the type, including itself.
+	// parts is the set of types that the type contains at any depth, including the type itself.
 	parts map[reflect.Type]bool
 }
 
@@ -90,7 +90,7 @@ const (
 	formMap
 )
 
-// plans caches plans by type: a configuration with a thousand organisations needs the same plan a thousand times.
+// plans caches plans by type, because a configuration with many organisations needs the same plans many times.
 var plans sync.Map
 
 // planOf returns the plan of t. The plan is cached and never modified. planOf panics like planner.of.
@@ -108,10 +108,10 @@ func planOf(t reflect.Type) *plan {
 	return known.(*plan)
 }
 
-// planner plans each type once, so that recursive types are possible.
+// planner holds the plans made so far, by type. It plans each type only once, so that types can be recursive.
 type planner map[reflect.Type]*plan
 
-// of returns the plan of t. It panics if t cannot be decoded, which the first test that uses the type reveals.
+// of returns the plan of t. It panics if t cannot be decoded; any test that decodes t reveals this.
 func (p planner) of(t reflect.Type) *plan {
 	if pl, ok := p[t]; ok {
 		return pl
@@ -213,7 +213,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 	}
 }
 
-// field returns the field with that name, or nil.
+// field returns the field with the given name, or nil if it does not exist.
 func (pl *plan) field(name string) *field {
 	i := slices.IndexFunc(pl.fields, func(f *field) bool { return f.name == name })
 	if i < 0 {
@@ -234,29 +234,47 @@ func (pl *plan) names() []string {
 // zero returns a new settable value of the type.
 func (pl *plan) zero() reflect.Value { return reflect.New(pl.typ).Elem() }
 
-// expected describes the written form of the type, for messages.
+// forms holds, by form, how messages describe a value, the name of the type in the reference documentation, and how to write an empty value.
+var forms = [...]struct{ expected, name, empty string }{
+	formBool:     {"true or false", "boolean", ""},
+	formInt:      {"an integer", "integer", ""},
+	formUint:     {"an integer", "integer", ""},
+	formFloat:    {"a number", "number", ""},
+	formString:   {"a string", "string", `write "" for an empty string`},
+	formDuration: {`a duration such as "1m30s"`, "duration", ""},
+	formText:     {"a string", "string", ""},
+	formDecimal:  {"a number", "number", ""},
+	formSecret:   {secretForm, "secret", ""},
+	formAny:      {"a string", "any", ""},
+	formStruct:   {"a mapping", "", "write {} for an empty mapping"}, // a section has no name
+	formList:     {"a list", "list", "write [] for an empty list"},
+	formMap:      {"a mapping", "mapping", "write {} for an empty mapping"},
+}
+
+// expected describes how to write a value of the type, for messages.
 func (pl *plan) expected() string {
-	switch pl.form {
-	case formBool:
-		return "true or false"
-	case formInt, formUint:
-		return "an integer"
-	case formFloat, formDecimal:
-		return "a number"
-	case formDuration:
-		return `a duration such as "1m30s"`
-	case formSecret:
-		if pl.plain {
-			return "a URL without a password, " + secretForm
-		}
-		return secretForm
-	case formStruct, formMap:
-		return "a mapping"
-	case formList:
-		return "a list"
-	case formPointer:
+	switch {
+	case pl.form == formPointer:
 		return pl.elem.expected()
-	case formString, formText, formAny:
+	case pl.plain:
+		return "a URL without a password, " + secretForm
 	}
-	return "a string"
+	return forms[pl.form].expected
+}
+
+// name returns the name of the type in the reference documentation, or "" for a section.
+func (pl *plan) name() string {
+	switch {
+	case pl.form == formPointer:
+		return pl.elem.name()
+	case pl.plain:
+		return "secret or string"
+	case pl.values != nil:
+		return strings.Join(pl.values, ", ")
+	case pl.form == formList && pl.elem.name() != "":
+		return "list of " + pl.elem.name()
+	case pl.form == formMap && pl.elem.name() != "":
+		return "mapping to " + pl.elem.name()
+	}
+	return forms[pl.form].name
 }

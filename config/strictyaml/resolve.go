@@ -10,14 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// ResolveSecrets resolves every [Secret] in the decoded struct that v points to, including secrets in lists, maps and pointers. The error
-// joins a [fault.Error] for each secret that cannot be resolved; all others are resolved.
+// ResolveSecrets resolves every [Secret] in the decoded struct that v points to, including secrets in lists, maps and pointers. If some
+// secrets cannot be resolved, ResolveSecrets resolves all others and returns an error that joins a [fault.Error] for each of them.
 func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	return Each(v, func(s *Secret) error { return s.Resolve(env, readFile) })
 }
 
-// Each calls do for every setting of type T in the decoded struct that v points to, including settings in lists, maps and pointers. do may
-// modify the setting. The error joins a [fault.Error] for each error of do.
+// Each calls do with a pointer to every setting of type T in the decoded struct that v points to, including settings in lists, maps and
+// pointers. The function do can modify the setting. Each returns the errors of do joined, each with the path of its setting as a
+// [fault.Error].
 func Each[T any](v any, do func(*T) error) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -32,8 +33,8 @@ func Each[T any](v any, do func(*T) error) error {
 	return errors.Join(errs...)
 }
 
-// walk calls do for every value of the wanted type in v. The values are addressable. Elements of maps are passed as copies and stored
-// afterwards.
+// walk calls do for every value of the wanted type in v. The values are addressable: walk passes a copy of a map element and stores the
+// copy in the map afterwards.
 func walk(pl *plan, v reflect.Value, path string, wanted reflect.Type, do func(path string, v reflect.Value)) {
 	switch {
 	case pl.typ == wanted:
@@ -56,13 +57,16 @@ func walk(pl *plan, v reflect.Value, path string, wanted reflect.Type, do func(p
 			walk(pl.elem, v.Index(i), fault.Index(path, i), wanted, do)
 		}
 	case formMap:
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		for _, key := range keys {
+		for _, key := range sortedKeys(v) {
 			elem := reflect.New(pl.elem.typ).Elem()
 			elem.Set(v.MapIndex(key))
 			walk(pl.elem, elem, fault.Key(path, fmt.Sprint(key)), wanted, do)
 			v.SetMapIndex(key, elem)
 		}
 	}
+}
+
+// sortedKeys returns the keys of a map, sorted by their text.
+func sortedKeys(v reflect.Value) []reflect.Value {
+	return slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }

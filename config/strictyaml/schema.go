@@ -11,15 +11,7 @@ import (
 	"time"
 )
 
-// SchemaOptions configures [Schema]. All fields are optional.
-type SchemaOptions struct {
-	// ID is the $id of the schema, an absolute URI. If empty, the schema has no $id.
-	ID string
-	// Title and Description are the title and description of the schema.
-	Title, Description string
-}
-
-// durationPattern accepts the same text as time.ParseDuration, without a sign.
+// durationPattern matches the texts that time.ParseDuration accepts, without a sign.
 const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 // Schema returns a JSON Schema (2020-12) of the configuration struct v, or of the struct that v points to, for editors and documentation.
@@ -28,33 +20,23 @@ const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 // Every file that [Decode] accepts is valid under the schema. The schema also accepts some files that Decode refuses, because JSON Schema
 // cannot express the rule: text that UnmarshalText or UnmarshalNumber rejects, durations that are too long, integers written as 1.0,
 // numbers out of range for their field (in fields of type any, beyond 64 bits), and faults of the YAML itself.
-func Schema(v any, opts SchemaOptions) ([]byte, error) {
+func Schema(v any, title string) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()
 	}
 	g := &schemaWriter{defs: object{}}
 	root := planOf(value.Type())
-	doc := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}}
-	for _, m := range []member{{"$id", opts.ID}, {"title", opts.Title}, {"description", opts.Description}} {
-		if m.value != "" {
-			doc = append(doc, m)
-		}
-	}
+	doc := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}}
 	doc = append(doc, g.of(root, value)...)
 	if len(g.defs) > 0 {
 		doc = append(doc, member{"$defs", g.defs})
 	}
-	raw, err := json.Marshal(doc)
+	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the schema of %T: %w", v, err)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, raw, "", "  "); err != nil {
-		return nil, fmt.Errorf("indent the schema of %T: %w", v, err)
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return append(text, '\n'), nil
 }
 
 // object is a JSON object whose members keep their order.
@@ -73,10 +55,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := json.Marshal(m.name)
-		if err != nil {
-			return nil, err
-		}
+		name, _ := json.Marshal(m.name) // a string always marshals
 		value, err := json.Marshal(m.value)
 		if err != nil {
 			return nil, err
@@ -89,13 +68,13 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schemaWriter collects the definitions of recursive types. All other types are written in place, so that each place shows its own
-// defaults.
+// schemaWriter generates a schema and collects the definitions of recursive types. It repeats the schema of all other types wherever they
+// occur, so that each occurrence shows its own defaults.
 type schemaWriter struct {
 	defs object
 }
 
-// of returns the schema of a type at one place, with default v.
+// of returns the schema of one occurrence of a type. v is the default.
 func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	if pl.form != formStruct || !holds(pl, pl, map[*plan]bool{}) {
 		return g.body(pl, v)
@@ -202,8 +181,9 @@ func (g *schemaWriter) structure(pl *plan, v reflect.Value) object {
 	return append(out, member{"additionalProperties", false})
 }
 
-// written returns a default as it would be written in a file, and whether to show it. Structs show their fields instead. Zero values are
-// shown only for booleans; for other types they mean that there is no default.
+// written returns a default in the form used in a file, and whether the schema shows the default. The schema shows no default for structs,
+// because it shows the defaults of their fields. It shows a zero value only for booleans; for other types, a zero value means that the
+// default is unset.
 func written(pl *plan, v reflect.Value) (any, bool) {
 	if pl.form != formBool && v.IsZero() {
 		return nil, false
@@ -236,7 +216,7 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 	return nil, false
 }
 
-// shortDuration formats a duration without trailing zero units: 1m, where Duration.String returns 1m0s.
+// shortDuration formats a duration without trailing zero units. For example, it returns 1m instead of 1m0s.
 func shortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

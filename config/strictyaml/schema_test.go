@@ -28,9 +28,7 @@ func defaults() *sample {
 
 func schema(tb testing.TB) []byte {
 	tb.Helper()
-	data, err := strictyaml.Schema(defaults(), strictyaml.SchemaOptions{
-		ID: "https://example.com/sample.json", Title: "Sample", Description: "Every kind of field.",
-	})
+	data, err := strictyaml.Schema(defaults(), "Sample")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -189,7 +187,7 @@ func TestSchemaOfTypesThatHoldThemselves(t *testing.T) {
 		Trees []tree          `yaml:"trees"`
 		Named map[string]tree `yaml:"named"`
 	}
-	data, err := strictyaml.Schema(forest{}, strictyaml.SchemaOptions{})
+	data, err := strictyaml.Schema(forest{}, "Forest")
 	if err != nil {
 		t.Fatal(err)
 	}

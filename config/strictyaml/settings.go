@@ -11,17 +11,17 @@ import (
 
 // Setting describes one key of a configuration, as given by the tags of its field.
 type Setting struct {
-	// Path is the full path. [] stands for each entry of a list and <name> for each key of a map: orgs[].keys[].id.
+	// Path is the full path, for example orgs[].keys[].id. [] stands for every index of a list, and <name> for every key of a map.
 	Path string
 	// Doc is the description. Unit is the unit of a number, or "".
 	Doc, Unit string
-	// Type describes the written form. It is "" for a section, whose settings follow.
+	// Type describes how to write the value. It is "" for a section; the settings of the section follow in the list.
 	Type string
-	// Default is the default as written in a file, or "".
+	// Default is the default value in the form used in a file. It is "" without a default.
 	Default string
 	// Required is true if the setting cannot be omitted.
 	Required bool
-	// Reload is Live or Restart, from the tag of the setting or its section, or "" without a tag.
+	// Reload is Live or Restart, from the reload tag of the setting or of its section. It is "" without a tag.
 	Reload string
 }
 
@@ -31,7 +31,8 @@ func Settings(v any) []Setting {
 	return settings(planOf(value.Type()), value, "", "", nil)
 }
 
-// settings lists the settings below path. within holds the enclosing plans, to stop at recursive types.
+// settings lists the settings in the section at path. within holds the plans of the enclosing sections, so that settings stops at recursive
+// types.
 func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []Setting {
 	if slices.Contains(within, pl) {
 		return nil
@@ -69,44 +70,4 @@ func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []
 		return all
 	}
 	return nil
-}
-
-// name describes the written form of the type, or returns "" for a section.
-func (pl *plan) name() string {
-	switch pl.form {
-	case formStruct:
-		return ""
-	case formPointer:
-		return pl.elem.name()
-	case formBool:
-		return "boolean"
-	case formInt, formUint:
-		return "integer"
-	case formFloat, formDecimal:
-		return "number"
-	case formDuration:
-		return "duration"
-	case formSecret:
-		if pl.plain {
-			return "secret or string"
-		}
-		return "secret"
-	case formAny:
-		return "any"
-	case formList:
-		if name := pl.elem.name(); name != "" {
-			return "list of " + name
-		}
-		return "list"
-	case formMap:
-		if name := pl.elem.name(); name != "" {
-			return "mapping to " + name
-		}
-		return "mapping"
-	case formString, formText:
-	}
-	if pl.values != nil {
-		return strings.Join(pl.values, ", ")
-	}
-	return "string"
 }

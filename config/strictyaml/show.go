@@ -16,12 +16,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masked replaces a value that is not shown.
+// Masked is shown in place of a masked value.
 const Masked = "[masked]"
 
-// Show formats the configuration struct v, or the struct that v points to, as YAML. Defaults are included, and empty values omitted, as are
-// zero values of fields tagged zero:"omit"; any other text of this tag is added as a comment to a zero value. Secrets are shown as
-// references. The values of masked keys and the user information of URLs are not shown.
+// Show formats the configuration struct v, or the struct that v points to, as YAML. The output includes defaults, and omits empty values
+// and zero values of fields with the tag zero:"omit". If the zero tag has another text, the text is added as a comment to a zero value.
+// Show prints references in place of secrets, and [Masked] in place of the values of masked keys and the user information of URLs.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	p := printer{masked: masked}
@@ -32,26 +32,26 @@ func Show(v any, masked ...string) ([]byte, error) {
 	return p.out, nil
 }
 
-// TextCache caches the YAML text of a list item that does not change. An item has it as a field of type *TextCache. The zero value is an
-// empty cache.
+// TextCache caches the YAML text of an immutable list item between calls of [Show]. To use it, add a field of type *TextCache to the struct
+// type of the item. The zero value is an empty cache.
 type TextCache struct{ text atomic.Pointer[shownText] }
 
-// shownText is a cached text with its position and indentation.
+// shownText is a cached text with the indentation and the masked keys for which it was formatted.
 type shownText struct {
 	indent int
 	masked []string
 	text   []byte
 }
 
-// printer formats YAML like the YAML library, and uses the library only for text that may need quotes. Building a complete tree with the
-// library takes ten times as long.
+// printer formats YAML like the YAML library, but calls the library only for text that may need quotes. Formatting everything with the
+// library would take ten times as long.
 type printer struct {
 	out    []byte
 	masked []string // keys whose values are not shown
 	inline bool     // the next entry continues the line of a dash
 }
 
-// position says what comes before a value.
+// position is the kind of text that precedes a value on its line.
 type position int
 
 const (
@@ -63,7 +63,7 @@ const (
 // step is the indentation of nested collections.
 const step = 2
 
-// value writes a value at an indentation. It writes nothing for an empty value, and shown is then false.
+// value writes a value. If the value is empty, it writes nothing and returns false.
 func (p *printer) value(pl *plan, v reflect.Value, at position, indent int) (shown bool, err error) {
 	switch pl.form { //nolint:exhaustive // all others are scalars
 	case formPointer:
@@ -134,9 +134,7 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 			err = errors.Join(err, p.entry(f.name, f.plan, v.FieldByIndex(f.index), indent))
 		}
 	case formMap:
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		for _, key := range keys {
+		for _, key := range sortedKeys(v) {
 			err = errors.Join(err, p.entry(fmt.Sprint(key), pl.elem, v.MapIndex(key), indent))
 		}
 	case formList:
@@ -151,7 +149,7 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 	return true, err
 }
 
-// zero writes a zero value with its meaning as a comment, unless it is omitted.
+// zero writes a zero value with its meaning as a comment, or nothing if the tag of the field is zero:"omit".
 func (p *printer) zero(f *field, indent int) {
 	if f.zero == "omit" {
 		return
@@ -161,7 +159,7 @@ func (p *printer) zero(f *field, indent int) {
 	p.line("0 # " + f.zero)
 }
 
-// item writes a list item, from its cached text if possible.
+// item writes a list item. It uses the text cached in the item if there is one.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
 	var memory *TextCache
 	if pl.shown != nil && !p.inline {
@@ -210,7 +208,7 @@ func (p *printer) lead(indent int) {
 // line writes text that needs no quotes, and ends the line.
 func (p *printer) line(text string) { p.out = append(append(append(p.out, ' '), text...), '\n') }
 
-// entry writes a key of a mapping with its value. It writes nothing for an empty value.
+// entry writes a key of a mapping with its value. If the value is empty, it writes nothing.
 func (p *printer) entry(name string, pl *plan, v reflect.Value, indent int) error {
 	before, inline, at := len(p.out), p.inline, afterKey
 	p.lead(indent)
@@ -270,7 +268,7 @@ func (p *printer) tree(n *yaml.Node, at position, indent int) error {
 	return err
 }
 
-// encoded returns a collection as the library writes it at an indentation, without the first indentation.
+// encoded returns a collection in the form in which the library writes it at an indentation. The first line is not indented.
 func encoded(indent int, kind yaml.Kind, nodes ...*yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
@@ -284,7 +282,7 @@ func encoded(indent int, kind yaml.Kind, nodes ...*yaml.Node) ([]byte, error) {
 // furtherLine matches the beginning of every non-empty line except the first.
 var furtherLine = regexp.MustCompile(`\n([^\n])`)
 
-// longKey is the length from which the library may write a key on a line of its own.
+// longKey is the minimum length of keys that the library may write on a separate line.
 const longKey = 100
 
 // plain reports whether text certainly needs no quotes: it begins with a letter, is not a reserved word, and contains neither special
@@ -347,7 +345,7 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 // userinfo matches the part of a URL up to its host.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/?#\s]*@`)
 
-// bare masks the user information of URLs.
+// bare masks the user information of URLs in a node.
 func bare(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		n.Value = userinfo.ReplaceAllString(n.Value, "${1}"+Masked+"@")

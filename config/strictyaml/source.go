@@ -24,7 +24,7 @@ const (
 	MaxDepth = 64
 )
 
-// source parses one file into a tree of [yaml.Node] and collects the faults.
+// source parses one file into a tree of [yaml.Node], and collects the faults of the file.
 type source struct {
 	name   string
 	lines  [][]rune
@@ -38,9 +38,9 @@ func (s *source) fault(at place, path, hint, format string, args ...any) {
 	})
 }
 
-// parse returns the root node of the document, or nil after reporting a fault that prevents parsing. A node of kind 0 in the tree has a
-// fault that was reported. Line and Column of each node are the position for its faults: for a block collection or a missing value, the
-// position of its key or dash.
+// parse returns the root node of the document. It returns nil if it has reported a fault that prevents parsing. A node of kind 0 has a
+// fault that parse has reported. Line and Column of each node are the position to report in faults, which for a block collection or a
+// missing value is the position of its key or dash.
 func (s *source) parse(data []byte) *yaml.Node {
 	if !s.readable(data, MaxSize) {
 		return nil
@@ -78,21 +78,21 @@ func (s *source) parse(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// content reports whether a line is neither blank nor a comment.
+// content reports whether a line contains anything other than a comment.
 func content(line []rune) bool {
 	text := strings.TrimSpace(string(line))
 	return text != "" && text[0] != '#'
 }
 
 var (
-	// errorLine matches the line number in parser errors, which have no type of their own.
+	// errorLine matches the line number in the text of parser errors. Parser errors have no type with a line field.
 	errorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	// fromZero matches the errors in which the parser counts lines from 0, and omits line 0. In all other errors it counts from 1.
+	// fromZero matches parser errors with 0-based line numbers, where line 0 is omitted. All other parser errors have 1-based line numbers.
 	fromZero = regexp.MustCompile(`^did not find expected ('[-,]|<document|key|node)`)
 )
 
-// unaligned matches the errors for a line whose indentation differs from the lines before it. In these, the parser reports the first line
-// of the collection.
+// unaligned matches parser errors about a line that is indented differently from the previous lines of its collection. These errors contain
+// the line number of the beginning of the collection.
 var unaligned = regexp.MustCompile(`^did not find expected (key|'-' indicator|<document start>)$`)
 
 // syntax reports an error of the YAML parser. Parser errors have a line but no column.
@@ -116,7 +116,7 @@ func (s *source) syntax(data []byte, err error) {
 	s.fault(place{line, 1 + len(written) - len(begin)}, "", hint, "not valid YAML: %s", text)
 }
 
-// wrongLine returns the line, starting at from, up to which data produces the same parser error.
+// wrongLine returns the first line at or after the line from with which the beginning of data produces the parser error message.
 func (s *source) wrongLine(data []byte, from int, message string) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	n := from + sort.Search(len(s.lines)-from, func(n int) bool {
@@ -127,7 +127,7 @@ func (s *source) wrongLine(data []byte, from int, message string) int {
 	return min(n, len(s.lines))
 }
 
-// explained returns a parser error in terms of a configuration file, with a hint.
+// explained rewrites the text of a parser error in terms of a configuration file, and returns it with a hint.
 func explained(message string) (text, hint string) {
 	for _, e := range []struct{ message, text, hint string }{
 		{
@@ -159,11 +159,11 @@ func explained(message string) (text, hint string) {
 }
 
 // readable checks the bytes of the file before parsing.
-func (s *source) readable(data []byte, most int) bool {
+func (s *source) readable(data []byte, limit int) bool {
 	before := len(s.faults)
 	switch {
-	case len(data) > most:
-		s.fault(place{}, "", "", "file has %d bytes, more than the limit of %d", len(data), most)
+	case len(data) > limit:
+		s.fault(place{}, "", "", "file has %d bytes, more than the limit of %d", len(data), limit)
 		return false
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		s.fault(place{1, 1}, "", "save the file as UTF-8 without the mark", "file begins with a byte order mark")
@@ -193,8 +193,8 @@ func (s *source) readable(data []byte, most int) bool {
 	return len(s.faults) == before
 }
 
-// forbidden reports whether r is invisible or easily mistaken for another character: control characters, line separators, bidirectional
-// formatting characters and byte order marks.
+// forbidden reports whether r is invisible or easily mistaken for another character. This applies to control characters, line separators,
+// bidirectional formatting characters and byte order marks.
 func forbidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
@@ -274,7 +274,7 @@ func (s *source) mapping(n *yaml.Node, path string, depth int) {
 	}
 }
 
-// unsupported reports a node with a feature that a configuration may not use, and returns whether it has one.
+// unsupported returns true if a node uses a YAML feature that configurations may not use, and reports the fault.
 func (s *source) unsupported(n *yaml.Node, path string) bool {
 	at := placeOf(n)
 	switch {
@@ -300,7 +300,7 @@ func (s *source) marked(at place) bool {
 	return i >= 0 && line[i] == '?'
 }
 
-// written reports whether a plain scalar is on one line and without tabs. YAML parsers disagree about other plain scalars.
+// written reports whether a plain scalar is on one line and contains no tabs. YAML parsers interpret other plain scalars differently.
 func (s *source) written(n *yaml.Node) bool {
 	return s.begins(placeOf(n), n.Value) && !strings.Contains(n.Value, "\t")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Deps holds the dependencies of the admin API. The zero value is enough to list the endpoints, but not to call them.
+// Deps holds the dependencies of the admin API. With the zero value, the endpoints can be listed but not called.
 type Deps struct {
 	// Features are the endpoints defined by other packages.
 	Features []adminapi.Endpoint
@@ -48,7 +48,7 @@ func (d Deps) gatewayRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(orgs),
-			Commands: []adminapi.Command{{Use: "orgs", Example: "tollgate orgs"}},
+			Commands: []adminapi.Command{{Use: "orgs", Heading: "Access", Example: "tollgate orgs"}},
 		},
 	}
 }

@@ -39,7 +39,8 @@ type entry struct {
 	expires time.Time
 }
 
-// NewDirectory returns a Directory of accounts and, if it is not empty, of the shared token. Names and tokens must be unique.
+// NewDirectory returns a Directory of the given accounts. It also contains the shared token unless the token is empty. Names and tokens
+// must be unique.
 func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, error) {
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
@@ -82,11 +83,11 @@ func (d *Directory) HasToken(digest identity.Digest) bool {
 // errUnknown is the error for a token that belongs to no admin.
 var errUnknown = errors.New("an admin token is required")
 
-// Find returns the admin that a token identifies at the time now. The error is identity.ErrIssuerUnavailable if the token cannot be
-// checked, errNoRole or errNoName if the holder of the token is not an admin, and any other error if the token is invalid. Tokens
-// are looked up by digest, so the time taken does not reveal how similar a guess is.
+// Find returns the admin that a token identifies at the time now. It returns identity.ErrIssuerUnavailable if the token cannot be checked,
+// errNoRole or errNoName if the holder of the token is not an admin, and another error if the token is invalid. Tokens are looked up by
+// digest, so the time taken does not reveal how similar a guess is.
 func (d *Directory) Find(ctx context.Context, token string, now time.Time) (adminapi.Principal, error) {
-	if len(d.issuers) > 0 && identity.LooksLikeToken(token) {
+	if len(d.issuers) > 0 && identity.IsToken(token) {
 		return d.issued(ctx, token, now)
 	}
 	e, ok := d.byDigest[identity.DigestOf(token)]

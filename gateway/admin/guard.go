@@ -90,7 +90,7 @@ func bearer(authorization string) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// TokenError is the refusal of a token, with the status of the response.
+// TokenError is the error for a rejected token. It contains the status of the response.
 type TokenError struct {
 	adminapi.RefusedError
 
@@ -98,19 +98,22 @@ type TokenError struct {
 	Wait time.Duration
 }
 
-// AuthenticateRequest returns the principal of a request, given its Authorization header. The error is a [TokenError]. If no token
-// is required, the Host must be an address or localhost, which protects against DNS rebinding: a page of another site could
-// otherwise point its own name to this address and have the browser treat the responses as its own.
+// rejected returns the error for a rejected token.
+func rejected(status int, reason string, wait time.Duration) TokenError {
+	return TokenError{adminapi.RefusedError{Status: status, Reason: reason}, wait}
+}
+
+// AuthenticateRequest returns the principal of a request, given its Authorization header, or a [TokenError]. If no token is required, the
+// Host must be an address or localhost. This protects against DNS rebinding, with which a page of another site could point its own name to
+// this address and have the browser treat the responses as its own.
 //
-// To slow down guessing, an address that has presented too many invalid tokens receives 429 for each further invalid token. A
-// valid token is accepted regardless, so that an admin can always revoke keys.
+// To slow down guessing, an address that has presented too many invalid tokens receives 429 for each further invalid token. Valid tokens
+// are always accepted, so that an admin can revoke keys at any time.
 func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
-			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{
-				Status: http.StatusMisdirectedRequest,
-				Reason: "if no admin token is configured, requests must address the host by IP address or as localhost",
-			}}
+			return adminapi.Principal{}, rejected(http.StatusMisdirectedRequest,
+				"if no admin token is configured, requests must address the host by IP address or as localhost", 0)
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)
@@ -123,10 +126,7 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	}
 	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
 		if ok, wait := g.Attempts.Take(peer); !ok {
-			return s, TokenError{adminapi.RefusedError{
-				Status: http.StatusTooManyRequests,
-				Reason: "too many invalid admin tokens from this address",
-			}, wait}
+			return s, rejected(http.StatusTooManyRequests, "too many invalid admin tokens from this address", wait)
 		}
 	}
 	g.Logger.WarnContext(r.Context(), "invalid admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path",
@@ -134,14 +134,13 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	return s, err
 }
 
-// Authenticate returns the admin that a token identifies. The error is a [TokenError]. Authenticate does
-// not count invalid tokens.
+// Authenticate returns the admin that a token identifies, or a [TokenError]. It does not count invalid tokens.
 func (g *Guard) Authenticate(ctx context.Context, token string) (adminapi.Principal, error) {
 	return g.AuthenticateAt(ctx, token, g.Now())
 }
 
-// AuthenticateAt is Authenticate for a token that was presented at an earlier time. A token of an issuer may have expired since
-// then, but must not be revoked.
+// AuthenticateAt is like Authenticate, for a token that was presented at an earlier time. The token may have expired since that time, but
+// must not be revoked.
 func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) (adminapi.Principal, error) {
 	s, err := adminapi.Principal{}, errUnknown
 	if token != "" {
@@ -151,14 +150,11 @@ func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) 
 	case err == nil:
 		return g.reaching(s), nil
 	case errors.Is(err, identity.ErrIssuerUnavailable):
-		return adminapi.Principal{}, TokenError{adminapi.RefusedError{
-			Status: http.StatusServiceUnavailable,
-			Reason: identity.ErrIssuerUnavailable.Error(),
-		}, issuerWait}
+		return adminapi.Principal{}, rejected(http.StatusServiceUnavailable, identity.ErrIssuerUnavailable.Error(), issuerWait)
 	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
-		return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
+		return adminapi.Principal{}, rejected(http.StatusForbidden, err.Error(), 0)
 	}
-	return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusUnauthorized, Reason: errUnknown.Error()}}
+	return adminapi.Principal{}, rejected(http.StatusUnauthorized, errUnknown.Error(), 0)
 }
 
 // issuerWait limits the time to wait for an issuer that does not respond.
@@ -211,7 +207,11 @@ func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Pri
 	status, _ := adminapi.StatusOf(err)
 	status = cmp.Or(status, r.Success())
 	if g.Audit != nil {
-		if err := g.Audit.Result(seq, audit.Record{Status: status}); err != nil {
+		result := audit.Record{Status: status}
+		if subject, ok := answer.(audit.Subject); ok && err == nil {
+			result.Kind, result.Resource, result.Summary = subject.AuditSubject()
+		}
+		if err := g.Audit.Result(seq, result); err != nil {
 			g.Logger.ErrorContext(ctx, "cannot write the audit log", "error", err)
 		}
 	}

@@ -46,8 +46,8 @@ type Alerts struct {
 	failed map[string]bool // ids of undelivered alerts that are in the list already
 }
 
-// Thresholds reports budgets that reach a threshold and unusual hours in the log, in a counter and by webhook. It implements
-// money.Alerts.
+// Thresholds sends alerts about budgets that reach a threshold and about hours with an unusual cost. It logs them, counts them and sends
+// them to webhooks. It implements money.Alerts.
 type Thresholds struct {
 	*Alerts
 
@@ -115,12 +115,13 @@ func (t *Alerts) notifyUnusual(ctx context.Context, a *ledger.Alert) error {
 	return nil
 }
 
-// Cause reports to the log and to the receiver why pods are stopped. The event type is budget or, for idle resources, idle. Cause does
-// not wait for the delivery; it calls ended with its result.
+// Cause writes the reason why pods are stopped, or why a resource is idle, to the log and sends it to the receiver of the organisation. The
+// arguments budget and idle are the event types for the two cases. Cause does not wait for the delivery; it calls ended with the result of
+// the delivery.
 func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error)) {
 	now := t.Now()
 	var kind, id string
-	var data any
+	var data content
 	if x := c.Excess; x != nil {
 		d := budgetAlert{
 			Org: c.Org, Scope: x.Scope.String(), Budget: ledger.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind,
@@ -147,12 +148,12 @@ func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, b
 }
 
 // sendAsync delivers an event in the background.
-func (t *Alerts) sendAsync(ctx context.Context, org, id, kind string, at time.Time, data any) {
+func (t *Alerts) sendAsync(ctx context.Context, org, id, kind string, at time.Time, data content) {
 	t.Go(func() { _ = t.delivered(ctx, org, id, kind, at, data) })
 }
 
 // delivered delivers an event. It logs and returns a failure.
-func (t *Alerts) delivered(ctx context.Context, org, id, kind string, at time.Time, data any) error {
+func (t *Alerts) delivered(ctx context.Context, org, id, kind string, at time.Time, data content) error {
 	err := t.deliver(context.WithoutCancel(ctx), org, id, kind, at, data)
 	if err != nil {
 		t.Logger.WarnContext(ctx, "alert not delivered", "org", org, "event", kind, "error", err.Error())
@@ -197,8 +198,8 @@ type ownedResource struct {
 	Key      string `json:"key,omitempty"`
 }
 
-// Drift sends alerts about resources changed or removed outside the gateway. The ledger has logged them. It ignores changes in the
-// number of an endpoint's workers where active workers are counted.
+// Drift sends alerts about resources changed or removed outside the gateway. The ledger has logged them. Drift ignores changes in the
+// number of workers of an endpoint if active workers are counted.
 func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) {
 	o := t.Config().Org(org)
 	for _, d := range drifted {
@@ -213,7 +214,7 @@ func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) 
 		t.sendAsync(ctx, org, id, kind, t.Now(), drift{
 			ownedResource: ownedResource{org, d.ID, d.Kind, d.Metadata.Name, d.Owner.Team, d.Owner.Key},
 			Before:        json.Number(catalog.Money(d.Amounts[ledger.Burn]).String()),
-			PerHour:       json.Number(catalog.Money(d.Now[ledger.Burn]).String()),
+			PerHour:       json.Number(catalog.Money(d.Current[ledger.Burn]).String()),
 		})
 	}
 }
@@ -225,7 +226,7 @@ type incompleteList struct {
 	Missing int    `json:"missing"`
 }
 
-// IncompleteList sends an alert, at most once per hour, that a list from the platform lacks most of the known resources.
+// IncompleteList sends an alert, at most once per hour, that a list from the platform omits most of the known resources.
 func (t *Alerts) IncompleteList(ctx context.Context, org string, r *ledger.Report) {
 	const kind = "platform.list_short"
 	now := t.Now()
@@ -250,7 +251,7 @@ type budgetAlert struct {
 }
 
 // deliver sends an event to the receiver of an organisation, if it has one, and stores it for operators.
-func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
+func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time, data content) error {
 	o := t.Config().Org(org)
 	if o == nil {
 		return nil
@@ -261,7 +262,7 @@ func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time
 }
 
 // send sends an event to the receiver of an organisation, if it has one.
-func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at time.Time, data any) error {
+func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at time.Time, data content) error {
 	if o.Alerts.Webhook.URL.IsZero() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
@@ -62,22 +63,27 @@ func (d approvalAlert) sentence(string) string {
 	}
 	reasons := make([]string, len(d.Refusals))
 	for i, r := range d.Refusals {
-		reasons[i] = r.By + " refused it: " + strings.TrimSuffix(r.Message, ".")
+		reasons[i] = r.By + " denied it: " + strings.TrimSuffix(r.Message, ".")
 	}
-	return fmt.Sprintf("A call%s in %s is pending approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what,
+	return fmt.Sprintf("A call%s in %s was denied and can be approved until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what,
 		strings.Join(reasons, "; "))
 }
 
 func (d approvalAlert) links() (links []webhook.Link) {
 	if d.AnswerURL != "" {
 		links = append(links, webhook.Link{Title: "Grant or deny", URL: d.AnswerURL},
-			webhook.Link{Title: "See the refused call", URL: d.DecisionURL})
+			webhook.Link{Title: "See the denied call", URL: d.DecisionURL})
 	}
 	return links
 }
 
-// Approvals is the approval store that notifies approvers of new requests.
-type Approvals struct {
+// NewGrants returns the Grants of a store. The alerts notify approvers of new requests.
+func NewGrants(s *approval.Store, a *Alerts) *grants.Grants {
+	return &grants.Grants{Store: notifyingStore{s, a}}
+}
+
+// notifyingStore is an approval store that notifies approvers.
+type notifyingStore struct {
 	*approval.Store
 	*Alerts
 }

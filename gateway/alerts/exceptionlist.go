@@ -80,12 +80,8 @@ func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 
 // grantException returns the exception for a granted approval that has not been used yet.
 func grantException(org string, r *approval.Record) Exception {
-	by := make([]string, len(r.Refusals))
-	for i, refusal := range r.Refusals {
-		by[i] = refusal.By
-	}
 	x := Exception{
-		Org: org, Kind: "approval", ID: r.ID, About: strings.Join(by, ", "),
+		Org: org, Kind: "approval", ID: r.ID, About: strings.Join(r.RefusedBy(), ", "),
 		For: strings.Trim(r.Team+"/"+r.Key, "/"), Until: r.Until.UTC(),
 	}
 	if a := r.Answer; a != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -31,9 +32,7 @@ type expiring struct {
 
 // WatchExceptions sends alerts about exceptions that end soon, at the start and every hour, while this gateway is the leader.
 func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore, lead func(context.Context) bool) error {
-	tick := time.NewTicker(expiryLook)
-	defer tick.Stop()
-	for {
+	return tasks.Every(expiryLook, func(ctx context.Context) {
 		for _, o := range t.Config().Orgs {
 			if len(o.Policies.Exceptions) == 0 || !lead(ctx) {
 				continue
@@ -42,12 +41,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore
 				t.Logger.WarnContext(ctx, "cannot send the alert for an exception that ends soon", "org", o.ID, "error", err.Error())
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	})(ctx)
 }
 
 // notifyExpiring sends an alert for each exception of an organisation that ends soon, once for each end time. A failed alert is retried at

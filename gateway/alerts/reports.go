@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 )
 
 const (
@@ -25,16 +26,7 @@ const (
 // WatchReports sends the weekly reports that are due, at the start and every minute. Only one of the gateways that share the store
 // sends each report.
 func (t *Alerts) WatchReports(ctx context.Context, weekly MakeReport) error {
-	tick := time.NewTicker(reportLook)
-	defer tick.Stop()
-	for {
-		t.Reports(ctx, weekly)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	return tasks.Every(reportLook, func(ctx context.Context) { t.Reports(ctx, weekly) })(ctx)
 }
 
 // MakeReport creates the report of the seven days before a time, like [Reports.Weekly].
@@ -57,8 +49,8 @@ func (t *Alerts) Reports(ctx context.Context, weekly MakeReport) {
 }
 
 // report creates and sends a report unless another gateway has done so or is doing so. The report is claimed before it is delivered, so
-// that it is sent at most once; if the gateway is killed in between, the report is not sent. A report that could not be created or
-// delivered is retried.
+// that it is sent at most once. If the gateway is killed between the claim and the delivery, the report is not sent. A report that could
+// not be created or delivered is retried.
 func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly MakeReport) {
 	const kind = "report.weekly"
 	ctx, cancel := context.WithTimeout(ctx, reportTime)

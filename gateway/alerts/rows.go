@@ -3,6 +3,7 @@ package alerts
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -47,7 +48,7 @@ func (t *Alerts) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/alerts", Summary: "Sent alerts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true,
 			Handler: adminapi.HandlerFor(t.list),
 			Commands: []adminapi.Command{{
-				Use: "alerts ORG", Short: "List the sent alerts and whether they were delivered", Example: "tollgate alerts acme --since 7d",
+				Use: "alerts ORG", Heading: "Spend", Short: "List the sent alerts and whether they were delivered", Example: "tollgate alerts acme --since 7d",
 				Long: `Lists the alerts of an organisation, newest first: budgets that reached a
 threshold, unusual hours, idle resources, stops, changes outside the gateway,
 exceptions that end soon, and weekly reports. Keeps the latest 1,000 alerts for 90 days.`,
@@ -57,7 +58,7 @@ exceptions that end soon, and weekly reports. Keeps the latest 1,000 alerts for 
 			Pattern: "GET /admin/exceptions", Summary: "Exceptions with an end date", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
 			AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
 			Commands: []adminapi.Command{{
-				Use: "exceptions ORG", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts",
+				Use: "exceptions ORG", Heading: "Policy", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts",
 				Example: "tollgate exceptions acme --within 7d",
 				Long: `Lists the temporary exceptions of an organisation in the order they end: policy
 exceptions, approvals that have not been used yet, snoozed resources, and scheduled
@@ -72,14 +73,9 @@ func (t *Alerts) list(ctx context.Context, _ adminapi.Principal, p alertParams) 
 	if err != nil {
 		return nil, err
 	}
-	kept := list[:0]
-	for _, a := range list {
-		if (p.Kind == "" || p.Kind == a.Kind) && !a.At.Before(time.Time(p.Since)) {
-			kept = append(kept, a)
-		}
-	}
+	list = slices.DeleteFunc(list, func(a Alert) bool { return p.Kind != "" && p.Kind != a.Kind || a.At.Before(time.Time(p.Since)) })
 	out := new(AlertList)
-	out.Alerts, out.Next, err = adminapi.Page(kept, &p.Paging, func(a *Alert) string { return a.ID })
+	out.Alerts, out.Next, err = adminapi.Page(list, &p.Paging, func(a *Alert) string { return a.ID })
 	return out, err
 }
 
@@ -121,13 +117,10 @@ func (t *Alerts) exceptions(ctx context.Context, s adminapi.Principal, p excepti
 	if err != nil {
 		return nil, err
 	}
-	kept := list[:0]
-	for _, x := range list {
-		if (p.Kind == "" || p.Kind == x.Kind) && (p.Within == 0 || !x.Until.After(s.Now.Add(time.Duration(p.Within)))) {
-			kept = append(kept, x)
-		}
-	}
+	list = slices.DeleteFunc(list, func(x Exception) bool {
+		return p.Kind != "" && p.Kind != x.Kind || p.Within != 0 && x.Until.After(s.Now.Add(time.Duration(p.Within)))
+	})
 	out := new(ExceptionList)
-	out.Exceptions, out.Next, err = adminapi.Page(kept, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
+	out.Exceptions, out.Next, err = adminapi.Page(list, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
 	return out, err
 }

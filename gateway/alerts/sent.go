@@ -28,14 +28,14 @@ func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.CappedLog {
 }
 
 // record stores an alert and the result of its delivery. If several attempts to deliver an alert fail, it stores only one failure.
-func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, failure error) {
+func (t *Alerts) record(ctx context.Context, org string, a Alert, data content, failure error) {
 	if failure != nil {
 		a.Failure = failure.Error()
 	}
 	if !t.isNew(a.ID, failure != nil) {
 		return
 	}
-	a.Text = describe(a.Kind, data)
+	a.Text = data.sentence(a.Kind)
 	a.Data = telemetry.Must(json.Marshal(data))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()

@@ -15,16 +15,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// describer is the data of an alert that can describe the alert in sentences, given the type of the event.
-type describer interface{ sentence(kind string) string }
+// content is the data of an alert. It describes the alert in sentences, given the type of the event.
+type content interface{ sentence(kind string) string }
 
 // linker is the data of an alert that has links of its own.
 type linker interface{ links() []webhook.Link }
 
-// message returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the console
-// page of its subject.
-func message(c *settings.Config, org, kind string, data any) webhook.Message {
-	s := webhook.Message{Data: data, Text: describe(kind, data)}
+// message returns the data of an alert with sentences that describe it, the links of the alert, and a link to the console page about its
+// subject.
+func message(c *settings.Config, org, kind string, data content) webhook.Message {
+	s := webhook.Message{Data: data, Text: data.sentence(kind)}
 	if l, ok := data.(linker); ok {
 		s.Links = l.links()
 	}
@@ -32,17 +32,6 @@ func message(c *settings.Config, org, kind string, data any) webhook.Message {
 		s.Links = append(s.Links, webhook.Link{Title: "Open the console", URL: consolePage(c, org, kind)})
 	}
 	return s
-}
-
-// describe returns the description of an alert for people, or "".
-func describe(kind string, data any) string {
-	switch d := data.(type) {
-	case describer:
-		return d.sentence(kind)
-	case *Weekly:
-		return d.Text()
-	}
-	return ""
 }
 
 // consolePage returns the URL of the console page for alerts of a kind.
@@ -54,7 +43,7 @@ func consolePage(c *settings.Config, org, kind string) string {
 	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
 }
 
-// formatTime formats a time for people.
+// formatTime formats a time for display.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // dollars formats an amount in USD with cents, or with all its digits below one cent.
@@ -103,7 +92,7 @@ func (d budgetAlert) sentence(kind string) string {
 	}
 	switch kind {
 	case "budget.threshold":
-		return fmt.Sprintf("%s has reached %d %%: %s.", budget, d.Percent, used)
+		return fmt.Sprintf("%s has reached %d%%: %s.", budget, d.Percent, used)
 	case "budget.stopped":
 		done := "stopped"
 		if d.Kind == "sandbox" {

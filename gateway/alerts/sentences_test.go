@@ -20,12 +20,12 @@ func TestAlertsAreSentences(t *testing.T) {
 	c.Admin.URL = "https://ops.example/"
 	for _, tt := range []struct {
 		kind string
-		data any
+		data content
 		text string
 		page string
 	}{
-		{"budget.threshold", budgetAlert{Org: "acme", Scope: "team research", Budget: "per_week", Percent: 80, Used: "16.5", Limit: "20"}, "The budget per week of team research in acme has reached 80 %: $16.50 of $20.00 used.", "budgets"},
-		{"budget.threshold", budgetAlert{Org: "acme", Scope: "organisation", Budget: "gpus", Percent: 100, Used: "4", Limit: "4"}, "The budget gpus of acme has reached 100 %: 4 of 4 used.", "budgets"},
+		{"budget.threshold", budgetAlert{Org: "acme", Scope: "team research", Budget: "per_week", Percent: 80, Used: "16.5", Limit: "20"}, "The budget per week of team research in acme has reached 80%: $16.50 of $20.00 used.", "budgets"},
+		{"budget.threshold", budgetAlert{Org: "acme", Scope: "organisation", Budget: "gpus", Percent: 100, Used: "4", Limit: "4"}, "The budget gpus of acme has reached 100%: 4 of 4 used.", "budgets"},
 		{"budget.over", budgetAlert{Org: "acme", Scope: "team ops", Budget: "total", Used: "21", Limit: "20", StopAt: &at}, "The budget total of team ops in acme is used up: $21.00 of $20.00 used. Pods will be stopped and sandboxes deleted at 2026-11-26 12:00 UTC unless the budget is available again by then.", "budgets"},
 		{"budget.stopped", budgetAlert{Org: "acme", Scope: "team ops", Budget: "per_day", Used: "21", Limit: "20", Resource: "p1", Name: "train"}, "The pod train (p1) in acme was stopped. The budget per day of team ops in acme is used up: $21.00 of $20.00 used.", "budgets"},
 		{"spend.unusual", unusualAlert{"acme", "team ops", at, "12", "3"}, "The cost of team ops in acme in the hour from 2026-11-26 12:00 UTC is $12.00 so far, usually $3.00.", "cost"},
@@ -43,7 +43,7 @@ func TestAlertsAreSentences(t *testing.T) {
 				Org: "acme", Approval: "ap-1", Key: "ann", Team: "research", Call: "POST /v2/pods", Summary: "3 x NVIDIA L4", USD: "1.3", Per: approval.PerHour,
 				Refusals: []approval.Refusal{{By: "price_ceiling", Message: "at most 0.4."}}, Until: at, AnswerURL: "https://ops.example/ui/approvals?org=acme", DecisionURL: "https://ops.example/ui/requests/d1",
 			},
-			"A call of key ann, team research in acme is pending approval until 2026-11-26 12:00 UTC: POST /v2/pods, 3 x NVIDIA L4, at most $1.30 per hour. price_ceiling refused it: at most 0.4.", "approvals",
+			"A call of key ann, team research in acme was denied and can be approved until 2026-11-26 12:00 UTC: POST /v2/pods, 3 x NVIDIA L4, at most $1.30 per hour. price_ceiling denied it: at most 0.4.", "approvals",
 		},
 	} {
 		got := message(c, "acme", tt.kind, tt.data)

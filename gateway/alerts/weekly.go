@@ -43,7 +43,7 @@ type Weekly struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Share is the cost of a team, a key or a resource.
+// Share is the part of the total cost that belongs to a team, a key or a resource.
 type Share struct {
 	Name string `json:"name"`
 	// Of describes the machine and the owner of a resource.
@@ -70,7 +70,7 @@ func (r Reports) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/report", Summary: "Weekly report of an organisation or a team", Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
 			Commands: []adminapi.Command{{
-				Use: "report ORG", Short: "Show the weekly report of an organisation or a team",
+				Use: "report ORG", Heading: "Spend", Short: "Show the weekly report of an organisation or a team",
 				Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
 				Long: `Shows the report that alerts.report sends each week: the cost of the last seven days
 and of the seven days before, by team or key; the most expensive resources; the current budgets;
@@ -199,7 +199,9 @@ func (w *Weekly) addDenied(counts []decisions.PolicyCount) {
 	})
 }
 
-// Text formats the report for people, with one line for each part.
+func (w *Weekly) sentence(string) string { return w.Text() }
+
+// Text formats the report as text, with one line for each part.
 func (w *Weekly) Text() string {
 	var b strings.Builder
 	of := w.Org

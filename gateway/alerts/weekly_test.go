@@ -16,7 +16,10 @@ func TestWeekly(t *testing.T) {
 	ledger := &money.Ledger{Scopes: []money.Balance{{Scope: "organisation", Budgets: budget}, {Scope: "team research", Budgets: budget}, {Scope: "key ann", Budgets: budget}}}
 	forecasts := &money.Forecasts{Scopes: []money.Forecast{{Scope: "organisation", Month: money.Estimate{Expected: "300"}}, {Scope: "team research", Month: money.Estimate{Expected: "200"}}}}
 	idle := &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Team: "research", Idle: money.Idle{PerMonth: "10"}}, {ID: "p2", Idle: money.Idle{PerMonth: "5.5"}}}}
-	shares := map[string][]money.Cost{"": {{Team: "research", USD: "12"}, {USD: "0.5"}}, "research": {{Key: "ann", USD: "12"}}}
+	shares := map[string][]money.Cost{
+		"":         {{CostGroup: money.CostGroup{Team: "research"}, USD: "12"}, {USD: "0.5"}},
+		"research": {{CostGroup: money.CostGroup{Key: "ann"}, USD: "12"}},
+	}
 	counts := []decisions.PolicyCount{
 		{Policy: "gpu_count", Verdict: "denies", Team: "research", Calls: 2},
 		{Policy: "gpu_count", Verdict: "denies", Team: "ops", Calls: 1},
@@ -42,7 +45,9 @@ Refused by policies: gpu_count 2`,
 		w := newWeekly("acme", team, time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
 		w.addShares(&money.Costs{Total: "1234.5600", Rows: shares[team]})
 		w.Before = "10"
-		w.addMostExpensive(&money.Costs{Rows: []money.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}})
+		w.addMostExpensive(&money.Costs{Rows: []money.Cost{{
+			CostGroup: money.CostGroup{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4"}, USD: "12",
+		}}})
 		w.addBudgets(ledger)
 		w.addForecast(forecasts)
 		w.Idle = idle.Sum("acme", team)

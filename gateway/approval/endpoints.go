@@ -30,8 +30,8 @@ func (a Service) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/approvals", Summary: "Approval requests", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.list),
 			Commands: []adminapi.Command{{
-				Use: "approvals list ORG", Short: "List pending approval requests and recent answers",
-				Example: "tollgate approvals list acme",
+				Use: "approvals list ORG", Heading: "Policy", Group: "List and answer approval requests for refused calls",
+				Short: "List pending approval requests and recent answers", Example: "tollgate approvals list acme",
 			}},
 		},
 		{

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -89,6 +90,24 @@ type Answer struct {
 	MaxUSD string `json:"maxUsd,omitempty"`
 }
 
+// AuditSubject implements audit.Subject. The summary contains the highest price that an approval permits.
+func (r *Record) AuditSubject() (kind, id, summary string) {
+	summary = cmp.Or(r.Summary, r.Call) + " for "
+	if r.Team != "" {
+		summary += "team " + r.Team
+	} else {
+		summary += "key " + r.Key
+	}
+	most := r.USD
+	if r.Answer != nil {
+		most = cmp.Or(r.Answer.MaxUSD, most)
+	}
+	if most != "" {
+		summary += ", at most " + most + " USD per " + string(r.Per)
+	}
+	return "approval", r.ID, summary
+}
+
 // Covers reports whether the record covers all of the given refusals.
 func (r *Record) Covers(refusals []Refusal) bool {
 	for _, want := range refusals {
@@ -99,9 +118,13 @@ func (r *Record) Covers(refusals []Refusal) bool {
 	return true
 }
 
-// sort sorts requests, newest first.
-func sort(list []Record) {
-	slices.SortFunc(list, func(a, b Record) int { return b.Asked.Compare(a.Asked) })
+// RefusedBy returns the names of the policies and budgets that refused the call.
+func (r *Record) RefusedBy() []string {
+	by := make([]string, len(r.Refusals))
+	for i, refusal := range r.Refusals {
+		by[i] = refusal.By
+	}
+	return by
 }
 
 // List is a list of approval requests.

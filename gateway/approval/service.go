@@ -48,7 +48,7 @@ func (a Service) list(ctx context.Context, _ adminapi.Principal, p adminapi.OrgP
 	for i, e := range entries {
 		list[i] = *e.Record
 	}
-	sort(list)
+	slices.SortFunc(list, func(a, b Record) int { return b.Asked.Compare(a.Asked) })
 	return List{Approvals: list}, nil
 }
 
@@ -61,12 +61,8 @@ func (a Service) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	var list []PendingApproval
 	for _, e := range entries {
 		if r := e.Record; r.State == Pending && r.Until.After(a.Now()) {
-			var by []string
-			for _, refusal := range r.Refusals {
-				by = append(by, refusal.By)
-			}
 			list = append(list, PendingApproval{
-				DeniedBy: by,
+				DeniedBy: r.RefusedBy(),
 				Org:      org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Summary: r.Summary, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
 			})
 		}

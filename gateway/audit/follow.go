@@ -132,19 +132,19 @@ func lineOf(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// files returns the names the log may have, oldest first.
-func (f *follower) files() []string {
-	names := make([]string, 0, f.cfg.Kept()+1)
-	for n := f.cfg.Kept(); n >= 0; n-- {
-		names = append(names, f.cfg.RotatedName(n))
+// names returns the names that the files of a log may have, oldest first.
+func names(f *logfile.File) []string {
+	list := make([]string, 0, f.Kept()+1)
+	for n := f.Kept(); n >= 0; n-- {
+		list = append(list, f.RotatedName(n))
 	}
-	return names
+	return list
 }
 
 // advance opens the oldest file with a line after the last one read. A gap only counts as lost lines if it is seen twice, because
 // files may be renamed during the search.
 func (f *follower) advance() (found bool, err error) {
-	for _, name := range f.files() {
+	for _, name := range names(&f.cfg) {
 		file, first, err := openIf(name, func(first int64) bool { return first > f.at.Seq })
 		if err != nil {
 			return false, err
@@ -202,7 +202,7 @@ func (f *follower) seek(to position) (known bool, err error) {
 	if to.Seq == 0 {
 		return true, nil
 	}
-	for _, name := range slices.Backward(f.files()) {
+	for _, name := range slices.Backward(names(&f.cfg)) {
 		file, first, err := openIf(name, func(first int64) bool { return first > 0 && first <= to.Seq })
 		if err != nil {
 			return false, err

@@ -23,8 +23,8 @@ type Change struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// SubjectOrg returns the organisation the change is about: the caller's, or the one an admin named. It is "" for changes to the
-// whole gateway.
+// SubjectOrg returns the organisation that the change is about: the organisation of the caller, or the organisation that an admin named. It
+// returns "" for changes to the whole gateway.
 func (c *Change) SubjectOrg() string {
 	if c.Org != "" {
 		return c.Org
@@ -40,6 +40,8 @@ type Query struct {
 	// By is the ID of a key, the subject of its token, or the name of an admin.
 	By        string
 	Operation string
+	// Kind is the kind of the subject, such as pod or approval.
+	Kind string
 	// Resource is an ID or a name.
 	Resource string
 	// Since selects changes that began at or after a time.
@@ -54,7 +56,8 @@ type Query struct {
 
 func (q *Query) selects(c *Change) bool {
 	return (q.Org == "" || q.Org == c.SubjectOrg()) && (q.By == "" || q.By == c.Key || q.By == c.Subject || q.By == c.Who) &&
-		(q.Operation == "" || q.Operation == c.Operation) && (q.Resource == "" || q.Resource == c.Resource || q.Resource == c.Name)
+		(q.Operation == "" || q.Operation == c.Operation) && (q.Kind == "" || q.Kind == c.Kind) &&
+		(q.Resource == "" || q.Resource == c.Resource || q.Resource == c.Name)
 }
 
 // Page is a page of the selected changes, newest first.
@@ -210,7 +213,7 @@ func (s *search) take(l line) (done bool) {
 	if r, ok := s.results[l.Seq]; ok {
 		delete(s.results, l.Seq)
 		c.Ended, c.Status, c.Carried = r.Time, r.Status, r.Carried
-		c.Resource = cmp.Or(c.Resource, r.Resource)
+		c.Kind, c.Resource, c.Summary = cmp.Or(c.Kind, r.Kind), cmp.Or(c.Resource, r.Resource), r.Summary
 	}
 	switch {
 	case s.Before > 0 && l.Seq >= s.Before:

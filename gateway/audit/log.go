@@ -60,6 +60,8 @@ type Record struct {
 	Verb     string `json:"verb,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Name     string `json:"name,omitempty"`
+	// Summary describes the subject of an answer to an approval request, for a result.
+	Summary string `json:"summary,omitempty"`
 	// Labels are the labels of a new resource as name=value, separated by commas.
 	Labels string `json:"labels,omitempty"`
 	// PerHour is the resulting cost of the resource in USD per hour.
@@ -72,6 +74,11 @@ type Record struct {
 	Revision string `json:"revision,omitempty"`
 	// Lowers is set if the change ends or reduces a cost. Its intent may use the reserved disk space.
 	Lowers bool `json:"-"`
+}
+
+// Subject is implemented by responses that describe the subject of a change for the audit log.
+type Subject interface {
+	AuditSubject() (kind, id, summary string)
 }
 
 // line is a line of the file.
@@ -102,10 +109,7 @@ type Log struct {
 
 // Open opens the log for appending. An incomplete line left by a crash is terminated and stays in the chain.
 func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log, error) {
-	looks, err := lru.New[look, time.Time](maxLooks)
-	if err != nil {
-		return nil, err
-	}
+	looks, _ := lru.New[look, time.Time](maxLooks) // lru.New fails only for a size below 1
 	l := &Log{config: *cfg.File, sync: cfg.Sync, now: now, looks: looks}
 	end, err := tail(cfg.File.Path)
 	if err == nil && !bytes.Contains(end, []byte("\n")) { // the file was just rotated
@@ -188,13 +192,13 @@ func sum(text []byte) string {
 // disk, reserved space is used for results and for changes that reduce costs.
 func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }
 
-// Result writes the result of an intent.
-func (l *Log) Result(of int64, r Record) error {
-	_, err := l.write(Result, of, r)
+// Result writes the result of an intent, which is identified by the line number that Intent returned.
+func (l *Log) Result(intent int64, r Record) error {
+	_, err := l.write(Result, intent, r)
 	return err
 }
 
-// Loaded writes that a configuration took effect.
+// Loaded writes a line that says that a configuration took effect.
 func (l *Log) Loaded(revision string) error {
 	_, err := l.write(Loaded, 0, Record{Revision: revision})
 	return err
@@ -217,8 +221,8 @@ func ReadQuery(asked url.Values) string {
 	return asked.Encode()
 }
 
-// Read writes that an admin or a lead read records of callers. The same who, operation and query are written once in 15 minutes, so
-// that a page that refreshes itself does not fill the log.
+// Read writes a line that says that an admin or a lead read records of callers. It writes the same combination of Who, Operation and Query
+// at most once in 15 minutes, so that a page that refreshes itself does not fill the log.
 func (l *Log) Read(r Record) error {
 	this, now := look{r.Who + r.Org + "/" + r.Key, r.Operation, r.Resource + "?" + r.Query}, l.now()
 	if at, ok := l.looks.Get(this); ok && now.Sub(at) < lookEvery {

@@ -17,9 +17,9 @@ import (
 // adoption is the operation that changes the owner of a resource.
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
-// Creators returns the creators of an organisation's resources by resource ID, read from the lines of audit log files, which must
-// be given oldest first. Each Record is copied from the intent, with the owner that an admin assigned later. A Record with a team
-// but no key has an owner that an admin assigned.
+// Creators returns the creators of an organisation's resources by resource ID. It reads them from audit log files, which must be passed
+// oldest first. Each Record is copied from the record of the create call. If an admin has assigned the resource to another owner later, the
+// Record has that owner; a Record with a team but no key was assigned by an admin.
 func Creators(org string, files ...string) (map[string]Record, error) {
 	m := creators{org, make(map[int64]Record), make(map[string]Record)}
 	for _, name := range files {
@@ -30,13 +30,9 @@ func Creators(org string, files ...string) (map[string]Record, error) {
 	return m.made, nil
 }
 
-// Files returns the file names of a log, oldest first. Some files may not exist.
+// Files returns the file names of a log that exist, oldest first.
 func Files(f *logfile.File) []string {
-	names := make([]string, 0, f.Kept()+1)
-	for n := f.Kept(); n >= 0; n-- {
-		names = append(names, f.RotatedName(n))
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
+	return slices.DeleteFunc(names(f), func(name string) bool {
 		_, err := os.Stat(name)
 		return errors.Is(err, fs.ErrNotExist)
 	})

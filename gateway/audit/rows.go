@@ -34,8 +34,9 @@ type changed struct {
 
 	By        string         `query:"by" doc:"only changes by this key, token subject, or admin"`
 	Operation string         `query:"operation" doc:"only this operation: an operationId, or method and path of the admin API"`
+	Kind      string         `query:"kind" doc:"only changes of this kind of subject, such as pod or approval"`
 	Resource  string         `query:"resource" doc:"only changes of the resource with this id or name"`
-	Reads     bool           `query:"reads" doc:"list reads of callers' records by admins, instead of changes"`
+	Reads     bool           `query:"reads" doc:"list reads of callers' records by admins, in place of changes"`
 	Since     adminapi.Since `query:"since" doc:"start of the period: a duration before now, such as 24h, or a time"`
 	Before    int            `query:"before" doc:"only changes with a lower number; pass the value of next from the previous page"`
 	Limit     int            `query:"limit" min:"1" max:"500" default:"50" doc:"maximum number of changes"`
@@ -46,7 +47,7 @@ func (l *Log) list(ctx context.Context, _ adminapi.Principal, p changed) (*Page,
 		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway does not write an audit log: audit.file is not set"}
 	}
 	page, err := l.List(ctx, Query{
-		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Reads: p.Reads, Since: time.Time(p.Since),
+		Org: string(p.Org), By: p.By, Operation: p.Operation, Kind: p.Kind, Resource: p.Resource, Reads: p.Reads, Since: time.Time(p.Since),
 		Before: int64(p.Before), Limit: p.Limit,
 	})
 	if errors.Is(err, ErrNotRegular) {

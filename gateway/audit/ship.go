@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -197,20 +196,12 @@ func (s *Shipper) taken(ctx context.Context, l *Line) {
 	s.mu.Lock()
 	s.at = at
 	s.mu.Unlock()
-	if err := replace(s.path(), at); err != nil {
+	text, err := json.Marshal(at)
+	if err == nil {
+		err = files.UnrestrictedTarget(s.path()).Replace(text)
+	}
+	if err != nil {
 		s.logger.WarnContext(ctx, "cannot store the audit log shipping position: lines may be delivered twice",
 			"receiver", s.name, "error", err.Error())
 	}
-}
-
-// replace replaces the content of a file atomically.
-func replace(path string, at position) error {
-	text, err := json.Marshal(at)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

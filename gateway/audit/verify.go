@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -37,9 +36,8 @@ type BrokenError struct {
 // Error implements error.
 func (e *BrokenError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
 
-// Verify continues the chain with another file; files must be passed oldest first. Each line must contain the digest of the
-// previous one. It calls seen with the digest of each line, and returns a *BrokenError for the first line that does not match, or
-// the error of r.
+// Verify continues the chain with another file. Files must be passed oldest first. Each line must contain the digest of the previous line.
+// Verify calls seen with the digest of each line. It returns a *BrokenError for the first line that does not match, or the error of r.
 func (c *Chain) Verify(file string, r io.Reader, seen func(sum string)) error {
 	if c.open == nil {
 		c.open = make(map[int64]bool)
@@ -63,8 +61,8 @@ func (c *Chain) Verify(file string, r io.Reader, seen func(sum string)) error {
 // next adds a line and returns the reason if it does not match.
 func (c *Chain) next(text []byte) (reason string) {
 	defer func() { c.Head, c.lines = sum(text), c.lines+1 }()
-	var l line
-	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
+	l, err := lineOf(text)
+	if err != nil {
 		c.Incomplete++ // the next line contains its digest, which shows that it was incomplete and not changed
 		if c.Last > 0 {
 			c.Last++

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// keyPoll is the interval between reads of key changes by other gateways.
-	keyPoll = time.Second
+	// PollInterval is the interval between calls of [Keys.Poll], which reads key changes by other gateways.
+	PollInterval = time.Second
 	// keyRetention is the retention of revoked and expired keys.
 	keyRetention = 30 * 24 * time.Hour
 )
@@ -113,7 +113,7 @@ func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 }
 
 // Refresh reads changed keys and token revocations and applies them. It reads both concurrently, so that each has the whole timeout. Poll
-// is Refresh with logging, and Run calls Poll every second.
+// is Refresh with logging.
 func (s *Keys) Refresh(ctx context.Context) error {
 	var tokens error
 	var both errgroup.Group
@@ -132,20 +132,6 @@ func (s *Keys) applyChanges(changed bool, err error) error {
 		s.deps.Apply(s.with)
 	}
 	return err
-}
-
-// Run calls Poll every second until ctx ends.
-func (s *Keys) Run(ctx context.Context) {
-	poll := time.NewTicker(keyPoll)
-	defer poll.Stop()
-	for {
-		s.Poll(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		}
-	}
 }
 
 // Poll calls Refresh once. It logs a line when the store begins to fail or to respond again.

@@ -33,7 +33,7 @@ type Deps struct {
 	Streams *filter.Streams
 	// Callers returns the current callers.
 	Callers func() *Callers
-	// Apply replaces the current callers by the result of change.
+	// Apply replaces the current callers with the result of change.
 	Apply func(change func(*Callers) (*Callers, error))
 }
 
@@ -66,7 +66,7 @@ func orgsOf(cfg *settings.Config) []string {
 }
 
 // authoritiesOf compiles the certificate authorities of a configuration.
-func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
+func authoritiesOf(c *settings.Config) *identity.Authorities {
 	list := make([]identity.Authority, len(c.Certificates.Authorities))
 	for i, a := range c.Certificates.Authorities {
 		list[i] = a.Authority
@@ -85,11 +85,7 @@ func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 
 // directory returns the directory of the keys, issuers and authorities of a configuration.
 func (s *Keys) directory(cfg *settings.Config) (*identity.Directory, error) {
-	authorities, err := authoritiesOf(cfg)
-	if err != nil {
-		return nil, err
-	}
-	directory, err := cfg.Directory(s.issuers(cfg), authorities)
+	directory, err := cfg.Directory(s.issuers(cfg), authoritiesOf(cfg))
 	if err != nil {
 		return nil, err
 	}

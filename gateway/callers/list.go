@@ -15,13 +15,18 @@ func Orgs(c *settings.Config) []adminapi.Tenant {
 		out[i] = adminapi.Tenant{ID: o.ID, Teams: TeamIDs(o), Zone: string(zone), Policies: []string{}, Entries: []adminapi.Entry{}}
 		for _, e := range o.Policies.Policies {
 			out[i].Policies = append(out[i].Policies, e.Policy)
-			out[i].Entries = append(out[i].Entries, adminapi.Entry{
-				Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams,
-				Roles: e.Roles, ExceptRoles: e.ExceptRoles,
-			})
+			out[i].Entries = append(out[i].Entries, AdminEntry(&e))
 		}
 	}
 	return out
+}
+
+// AdminEntry returns an entry of the configuration in the form that the admin API uses.
+func AdminEntry(e *policies.Entry) adminapi.Entry {
+	return adminapi.Entry{
+		Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams,
+		Roles: e.Roles, ExceptRoles: e.ExceptRoles,
+	}
 }
 
 // TeamIDs returns the ids of an organisation's teams.

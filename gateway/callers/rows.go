@@ -70,8 +70,8 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
-// Operators provides the admin API endpoints with which operators manage keys. The endpoints of a zero Operators can be listed, for the
-// reference of the API, but not called.
+// Operators implements the endpoints of the admin API with which operators manage keys. The endpoints of a zero Operators can be listed for
+// the API reference, but cannot be called.
 type Operators struct {
 	Keys *Keys
 	// Ledger holds the costs of keys.
@@ -173,7 +173,7 @@ func (o Operators) create(ctx context.Context, s adminapi.Principal, p createPar
 	if err != nil {
 		return nil, refused(err)
 	}
-	answer, err := o.Keys.createKey(ctx, org, k, s.Author())
+	answer, err := o.Keys.createKey(ctx, org, k, s.Name)
 	return answer, refused(err)
 }
 
@@ -210,7 +210,7 @@ func (o Operators) revoke(ctx context.Context, s adminapi.Principal, p keyParams
 	if err != nil {
 		return none, err
 	}
-	return none, refused(o.Keys.revokeKey(ctx, string(p.Org), m, s.Author()))
+	return none, refused(o.Keys.revokeKey(ctx, string(p.Org), m, s.Name))
 }
 
 func (o Operators) find(ctx context.Context, p keyParams) (runtimeKey, error) {

@@ -27,6 +27,8 @@ const (
 	allTokens = "all"
 	// minRetention is the minimum retention of a revocation.
 	minRetention = 30 * 24 * time.Hour
+	// IssuerPollInterval is the interval between checks for keys of issuers that are due.
+	IssuerPollInterval = 5 * time.Second
 )
 
 // Tokens manages revoked tokens and the keys of token issuers.
@@ -49,7 +51,7 @@ func newTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	}
 }
 
-// Issuers returns the verifier of tokens, which has the keys of the token issuers and rejects revoked tokens.
+// Issuers returns the verification keys of the token issuers, together with the revocations of tokens.
 func (t *Tokens) Issuers() *identity.IssuerKeys { return t.issuers }
 
 // RecordID implements store.Replicated. Each token and each subject has at most one revocation.
@@ -58,7 +60,7 @@ func (r *RevokedToken) RecordID() string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// Later implements store.Replicated. It reports whether this is a later revocation of the same token or subject than the given one.
+// Later implements store.Replicated. It reports whether r is later than the given revocation of the same token or subject.
 func (r *RevokedToken) Later(than *RevokedToken) bool { return r.At.After(than.At) }
 
 // Ends implements store.Replicated. It returns Until.
@@ -143,7 +145,7 @@ func (t *Tokens) revoke(ctx context.Context, s adminapi.Principal, p revokeParam
 	}
 	now := t.deps.Now().UTC().Truncate(time.Second)
 	next := RevokedToken{
-		Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(),
+		Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Name,
 		Until: now.Add(max(minRetention, c.MaxLifetime())),
 	}
 	err = t.add(ctx, &next)

@@ -31,8 +31,8 @@ func (t *Tokens) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/tokens/revoked", Summary: "List revoked tokens", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
 			Commands: []adminapi.Command{{
-				Use: "tokens list", Short: "List revoked tokens that have not expired",
-				Example: "tollgate tokens list",
+				Use: "tokens list", Heading: "Access", Group: "Revoke tokens of OpenID Connect issuers",
+				Short: "List revoked tokens that have not expired", Example: "tollgate tokens list",
 			}},
 		},
 		{
@@ -54,5 +54,5 @@ still get tokens is accepted with a new token. To lock it out, disable it at the
 type revokeParams struct {
 	Issuer  string `query:"issuer,required" doc:"id or URL of the issuer"`
 	ID      string `query:"id" doc:"value of the token's jti claim"`
-	Subject string `query:"subject" doc:"value of the claim sub of the tokens"`
+	Subject string `query:"subject" doc:"value of the sub claim in the tokens"`
 }

@@ -52,7 +52,7 @@ func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawM
 // upTo returns the last stream position written by the time t.
 func upTo(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// Range selects decisions by the time their call began.
+// Range selects decisions by the start time of their call.
 type Range struct {
 	// Since and Before limit the time. A zero Before means no limit.
 	Since, Before time.Time
@@ -60,41 +60,42 @@ type Range struct {
 	Most int
 }
 
-// List calls visit with the reports of an organisation in a range, most recently stored first, until visit returns false. Calls
-// that began before Since are included if they took at most an hour and were stored in the range. whole is false if more decisions
-// exist than were read.
-func (s *Archive) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (whole bool, err error) {
+// List calls visit for each report of an organisation that was stored between in.Since and one hour after in.Before, the last stored first,
+// until visit returns false. Calls can therefore have begun outside the range. complete is false if there are more than in.Most such
+// reports.
+func (s *Archive) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (complete bool, err error) {
 	newest := "+"
 	if !in.Before.IsZero() {
 		newest = upTo(in.Before.Add(longest))
 	}
 	read := 0
-	whole = true
+	complete = true
 	err = s.each(ctx, org, newest, in.Since, func(_ string, report json.RawMessage) bool {
 		if read++; in.Most > 0 && read > in.Most {
-			whole = false
+			complete = false
 			return false
 		}
 		return visit(report)
 	})
-	return whole, err
+	return complete, err
 }
 
-// Follow calls visit with the reports of an organisation stored after a position, oldest first, and returns the position after
-// them. If there are more than maxFollowed, only the newest are visited. The position "" is the current end of the list.
-func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
-	if place == "" {
+// Follow calls visit for each report of an organisation that was stored after a position, oldest first, and returns the position of the
+// last report. If there are more than maxFollowed reports, only the newest are visited. An empty position means the current end of the
+// list.
+func (s *Archive) Follow(ctx context.Context, org, position string, visit func(report json.RawMessage)) (next string, err error) {
+	if position == "" {
 		return s.End(ctx, org)
 	}
-	lines, _, err := s.After(ctx, org, place, maxFollowed)
+	lines, _, err := s.After(ctx, org, position, maxFollowed)
 	if err != nil {
-		return place, err
+		return position, err
 	}
 	for _, l := range lines {
-		place = l.Position
+		position = l.Position
 		visit(l.Text)
 	}
-	return place, nil
+	return position, nil
 }
 
 // maxFollowed limits the number of reports visited by one call of Follow.
@@ -107,8 +108,8 @@ const (
 	skew = time.Minute
 )
 
-// each calls visit with the decisions of an organisation from a stream position back to the time since, newest first, until visit
-// returns false.
+// each calls visit for the decisions of an organisation from a stream position back to the time since, newest first, until visit returns
+// false.
 func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
 	return s.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })

@@ -52,15 +52,14 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 	}
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, batchDelay
 	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
-	meter := d.deps.Meter
-	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared",
-		metric.WithDescription("Explanations of decisions to write to the shared store, by outcome.")))
-	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
-			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))
-		}
-		return nil
-	}, shared))
+	telemetry.Must(d.deps.Meter.Int64ObservableCounter("tollgate.decisions.shared",
+		metric.WithDescription("Explanations of decisions to write to the shared store, by outcome."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
+				o.Observe(n.Load(), metric.WithAttributes(attribute.String("end", end)))
+			}
+			return nil
+		})))
 }
 
 // add queues an explanation. It drops it if the queue is full.
@@ -99,8 +98,8 @@ func (a *archiver) reset() {
 	}
 }
 
-// find returns the archived report of a decision of the organisations, or nil if the archive lacks it or it was written by an incompatible
-// version.
+// find returns the archived report of a decision of the organisations. It returns nil if the archive does not contain the decision or if an
+// incompatible version wrote it.
 func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain.Report, error) {
 	text, err := a.store.Find(ctx, orgs, id)
 	x := new(explain.Report)
@@ -164,16 +163,6 @@ func wordsOf(q explain.Query) (words [][]byte) {
 		words = append(words, []byte(`"own":{`))
 	}
 	return words
-}
-
-// follow calls visit with the summaries of an organisation archived after a position and returns the position after them; see
-// [Archive.Follow].
-func (a *archiver) follow(ctx context.Context, org, place string, visit func(*explain.Summary)) (string, error) {
-	return a.store.Follow(ctx, org, place, func(raw json.RawMessage) {
-		if s := summaryOf(raw); s != nil {
-			visit(s)
-		}
-	})
 }
 
 // summaryOf returns the summary of an archived report, or nil if it was written by an incompatible version.

@@ -31,12 +31,11 @@ type counter struct {
 	mu sync.Mutex // guards the fields below
 	// refused holds the refusals of today, and unwritten refusals of earlier days, by reason.
 	refused map[orgDay]map[string]Refusals
-	// unwritten contains the days whose refusals have changed since the last write.
-	unwritten map[orgDay]bool
-	// verdicts holds unwritten policy verdicts by organisation.
-	verdicts map[string]map[CountKey]int64
+	// unstored contains the days whose refusals have changed since the last write.
+	unstored map[orgDay]bool
 
-	outcomes outcomes
+	verdicts unwritten[CountKey]
+	outcomes unwritten[ended]
 }
 
 // orgDay is a date in the time zone of an organisation.
@@ -53,7 +52,7 @@ const (
 func newCounter(store *CountStore, logger *slog.Logger) *counter {
 	return &counter{
 		store: store, logger: logger, process: ulid.Make().String(),
-		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), verdicts: make(map[string]map[CountKey]int64),
+		refused: make(map[orgDay]map[string]Refusals), unstored: make(map[orgDay]bool),
 	}
 }
 
@@ -61,12 +60,13 @@ func newCounter(store *CountStore, logger *slog.Logger) *counter {
 // history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
 	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.IsLocalRead(ex) {
-		d.counter.outcomes.add(e)
+		d.counter.addOutcome(e)
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
-		if results := explain.PolicyResults(ex); len(results) > 0 {
-			d.counter.addVerdicts(e, results)
+		for _, r := range explain.PolicyResults(ex) {
+			key := CountKey{Hour: e.Start.UTC().Truncate(time.Hour), Policy: r.Policy, Verdict: r.Verdict, Team: e.Team}
+			d.counter.verdicts.add(e.Org, key, 1)
 		}
 	}
 	d.History.Ended(ex)
@@ -85,28 +85,7 @@ func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
 	}
 	reason := refusedFor(e)
 	c.refused[on][reason] = c.refused[on][reason].Add(Refusals{Calls: 1, Decision: e.DecisionID})
-	c.unwritten[on] = true
-}
-
-func (c *counter) addVerdicts(e *telemetry.Event, list []explain.PolicyResult) {
-	hour := e.Start.UTC().Truncate(time.Hour)
-	counts := make(map[CountKey]int64, len(list))
-	for _, s := range list {
-		counts[CountKey{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
-	}
-	c.mergeVerdicts(e.Org, counts)
-}
-
-// mergeVerdicts adds counts to the unwritten counts.
-func (c *counter) mergeVerdicts(org string, counts map[CountKey]int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.verdicts[org] == nil {
-		c.verdicts[org] = make(map[CountKey]int64)
-	}
-	for key, n := range counts {
-		c.verdicts[org][key] += n
-	}
+	c.unstored[on] = true
 }
 
 // writeCounts writes the counts until ctx ends, and then once more.
@@ -139,26 +118,16 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 	for _, on := range c.changed(today) {
 		c.mu.Lock()
 		counts := maps.Clone(c.refused[on])
-		delete(c.unwritten, on)
+		delete(c.unstored, on)
 		c.mu.Unlock()
 		if err := c.store.SetRefusals(ctx, on.org, on.day, c.process, counts); err != nil {
 			errs = append(errs, err)
 			c.mu.Lock()
-			c.unwritten[on] = true
+			c.unstored[on] = true
 			c.mu.Unlock()
 		}
 	}
-	c.mu.Lock()
-	verdicts := c.verdicts
-	c.verdicts = make(map[string]map[CountKey]int64)
-	c.mu.Unlock()
-	for org, counts := range verdicts {
-		if err := c.store.Add(ctx, org, counts); err != nil {
-			errs = append(errs, err)
-			c.mergeVerdicts(org, counts)
-		}
-	}
-	errs = append(errs, c.outcomes.write(ctx, c.store)...)
+	errs = append(errs, c.verdicts.write(ctx, c.store.Add), c.outcomes.write(ctx, c.store.AddOutcomes))
 	if err := errors.Join(errs...); err != nil {
 		c.logger.WarnContext(ctx, "cannot write decision counts, retrying", "error", err)
 	}
@@ -169,7 +138,7 @@ func (c *counter) rewrite() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for on := range c.refused {
-		c.unwritten[on] = true
+		c.unstored[on] = true
 	}
 }
 
@@ -178,11 +147,11 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for on := range c.refused {
-		if !c.unwritten[on] && on.day != today(on.org) {
+		if !c.unstored[on] && on.day != today(on.org) {
 			delete(c.refused, on)
 		}
 	}
-	return slices.Collect(maps.Keys(c.unwritten))
+	return slices.Collect(maps.Keys(c.unstored))
 }
 
 // RefusalCount is the number of calls refused for one reason. Decision is the decision ID of the

@@ -58,7 +58,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	refuse(green, limited)
 	refuse(green, telemetry.Event{Refusal: string(problem.Overloaded), DecisionID: "3"})
 	for range 2 { // a write that is repeated adds nothing
-		blue.counter.unwritten[orgDay{"acme", "2026-11-21"}] = true
+		blue.counter.unstored[orgDay{"acme", "2026-11-21"}] = true
 		blue.counter.write(t.Context(), blue.today)
 		green.counter.write(t.Context(), green.today)
 	}

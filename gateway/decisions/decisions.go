@@ -77,15 +77,15 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := d.deps.PolicyMeter
-	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Decision log events, by outcome.")))
-	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := d.log.Stats()
-		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
-			o.ObserveInt64(events, n, metric.WithAttributes(attribute.String("end", end)))
-		}
-		return nil
-	}, events))
+	telemetry.Must(d.deps.PolicyMeter.Int64ObservableCounter("tollgate.decisions",
+		metric.WithDescription("Decision log events, by outcome."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			s := d.log.Stats()
+			for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
+				o.Observe(n, metric.WithAttributes(attribute.String("end", end)))
+			}
+			return nil
+		})))
 	return d, nil
 }
 

@@ -4,158 +4,106 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
-	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
-
-// Outcomes of requests, the keys of the counts.
-const (
-	// outcomeAllowed counts requests that the gateway let pass and that ended with a status below 500.
-	outcomeAllowed = "allowed"
-	// outcomeDenied counts requests that the gateway rejected, except for rate limits and failures of the gateway.
-	outcomeDenied = "denied"
-	// outcomeThrottled counts requests that exceeded a rate limit or were shed under overload.
-	outcomeThrottled = "throttled"
-	// outcomeFailed counts requests that ended with a status of 500 or above.
-	outcomeFailed = "failed"
-)
-
-// outcomeOf returns the outcome of the exchange that e reports.
-func outcomeOf(e *telemetry.Event) string {
-	switch kind := problem.Kind(e.Refusal); {
-	case kind == problem.RateLimited || kind == problem.Overloaded:
-		return outcomeThrottled
-	case e.Status >= http.StatusInternalServerError:
-		return outcomeFailed
-	case kind != "":
-		return outcomeDenied
-	}
-	return outcomeAllowed
-}
 
 // slotLength is the length of the smallest bucket of outcome counts.
 const slotLength = 5 * time.Minute
 
-// ended identifies a count of completed requests.
+// ended identifies a count of completed requests: by outcome and team, or by the rate limit window that refused them.
 type ended struct {
 	slot          time.Time
 	outcome, team string
+	window        string
 }
 
-// outcomes accumulates request counts by outcome until write stores them. It is safe for concurrent use.
-type outcomes struct {
-	mu     sync.Mutex // guards counts
-	counts map[string]map[ended]int64
-}
-
-// add counts the request that e reports.
-func (o *outcomes) add(e *telemetry.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.of(e.Org)[ended{e.Start.UTC().Truncate(slotLength), outcomeOf(e), e.Team}]++
-}
-
-// of returns the counts of an organisation, and creates the map on first use. The caller must hold mu.
-func (o *outcomes) of(org string) map[ended]int64 {
-	if o.counts == nil {
-		o.counts = make(map[string]map[ended]int64)
-	}
-	if o.counts[org] == nil {
-		o.counts[org] = make(map[ended]int64)
-	}
-	return o.counts[org]
-}
-
-// merge adds counts to the counts of an organisation.
-func (o *outcomes) merge(org string, counts map[ended]int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	of := o.of(org)
-	for what, n := range counts {
-		of[what] += n
+// addOutcome counts the request that e reports, and for each rate limit window that refused it.
+func (c *counter) addOutcome(e *telemetry.Event) {
+	slot := e.Start.UTC().Truncate(slotLength)
+	c.outcomes.add(e.Org, ended{slot: slot, outcome: explain.OutcomeOf(e.Refusal, e.Status), team: e.Team}, 1)
+	for _, window := range e.Throttled {
+		c.outcomes.add(e.Org, ended{slot: slot, window: window}, 1)
 	}
 }
 
-// write moves the counts to the store. Counts that could not be stored are retained for the next call.
-func (o *outcomes) write(ctx context.Context, store *CountStore) (errs []error) {
-	o.mu.Lock()
-	all := o.counts
-	o.counts = nil
-	o.mu.Unlock()
-	for org, counts := range all {
-		if err := store.AddOutcomes(ctx, org, counts); err != nil {
-			errs = append(errs, err)
-			o.merge(org, counts)
-		}
-	}
-	return errs
-}
-
-// outcomesOf and teamOutcomesOf return the store keys of an organisation's outcomes in one hour: per five minutes, and per team.
+// outcomesOf, teamOutcomesOf and throttledOf return the store keys of an organisation's counts in one hour: outcomes per five minutes,
+// outcomes per team, and refusals by rate limit window per five minutes.
 func outcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes" }
 
 func teamOutcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes:teams" }
 
+func throttledOf(org string, hour time.Time) string { return hourOf(org, hour) + ":throttled" }
+
 // AddOutcomes adds counts to the stored request counts of an organisation.
 func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
-	hashes := make(map[string]map[string]int64)
-	add := func(hash, outcome, of string, n int64) {
-		if hashes[hash] == nil {
-			hashes[hash] = make(map[string]int64)
-		}
-		hashes[hash][outcome+apart+of] += n
-	}
+	fields := make(map[store.Field]int64)
 	for what, n := range counts {
 		hour := what.slot.Truncate(time.Hour)
-		add(outcomesOf(org, hour), what.outcome, strconv.Itoa(int(what.slot.Sub(hour)/slotLength)), n)
-		add(teamOutcomesOf(org, hour), what.outcome, what.team, n)
+		slot := strconv.Itoa(int(what.slot.Sub(hour) / slotLength))
+		if what.window != "" {
+			fields[store.Field{Hash: throttledOf(org, hour), Name: what.window + apart + slot}] = n
+			continue
+		}
+		fields[store.Field{Hash: outcomesOf(org, hour), Name: what.outcome + apart + slot}] += n
+		fields[store.Field{Hash: teamOutcomesOf(org, hour), Name: what.outcome + apart + what.team}] += n
 	}
-	return s.hours.Add(ctx, hashes)
+	return s.hours.Add(ctx, fields)
 }
 
-// byTeam selects counts per hour and team instead of per five minutes.
-const byTeam = "team"
+// byTeam selects counts per hour and team, and byWindow counts per rate limit window and five minutes.
+const (
+	byTeam   = "team"
+	byWindow = "window"
+)
 
-// Outcomes returns the request counts of an organisation between the hours of from and to. If by is "team", they are per hour and team,
-// otherwise per five minutes.
-func (s *CountStore) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
+// Outcomes returns request counts of an organisation for the hours from first (inclusive) to last (exclusive). If by is "team", it counts
+// requests by team and outcome in each hour. If by is "window", it counts throttled requests by time window of the limit in each five
+// minutes. For any other value, it counts requests by outcome in each five minutes.
+func (s *CountStore) Outcomes(ctx context.Context, org string, first, last time.Time, by string) (map[ended]int64, error) {
 	name := outcomesOf
-	if by == byTeam {
+	switch by {
+	case byTeam:
 		name = teamOutcomesOf
-	}
-	var hours []time.Time
-	var names []string
-	for h := from.UTC().Truncate(time.Hour); h.Before(to); h = h.Add(time.Hour) {
-		hours, names = append(hours, h), append(names, name(org, h))
-	}
-	found, err := s.hours.Get(ctx, names...)
-	if err != nil {
-		return nil, err
+	case byWindow:
+		name = throttledOf
 	}
 	out := make(map[ended]int64)
-	for i, fields := range found {
-		for field, text := range fields {
-			outcome, of, _ := strings.Cut(field, apart)
-			what := ended{slot: hours[i], outcome: outcome}
-			if by == byTeam {
-				what.team = of
-			} else if slot, err := strconv.Atoi(of); err == nil {
-				what.slot = what.slot.Add(time.Duration(slot) * slotLength)
-			}
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				out[what] += n
-			}
+	err := s.read(ctx, org, first, last, name, func(hour time.Time, field string, n int64) {
+		outcome, of, _ := strings.Cut(field, apart)
+		what := ended{slot: hour, outcome: outcome}
+		if by == byWindow {
+			what.outcome, what.window = "", outcome
+		}
+		if by == byTeam {
+			what.team = of
+		} else if slot, err := strconv.Atoi(of); err == nil {
+			what.slot = what.slot.Add(time.Duration(slot) * slotLength)
+		}
+		out[what] += n
+	})
+	return out, err
+}
+
+// Throttled returns the number of requests of an organisation that each rate limit window has refused since a time, rounded down to five
+// minutes. The keys have the form of [telemetry.Event.Throttled].
+func (d *Decisions) Throttled(ctx context.Context, org string, since time.Time) (map[string]int64, error) {
+	d.counter.write(ctx, d.today) // include the counts of this process
+	found, err := d.counter.store.Outcomes(ctx, org, since, d.deps.Now(), byWindow)
+	out := make(map[string]int64)
+	for what, n := range found {
+		if !what.slot.Before(since.Truncate(slotLength)) {
+			out[what.window] += n
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // OutcomeCount holds the number of requests with each outcome in one time bucket.
@@ -173,13 +121,13 @@ type OutcomeCount struct {
 // add adds n requests with the given outcome. It ignores outcomes that a later version may have stored.
 func (c *OutcomeCount) add(outcome string, n int64) {
 	switch outcome {
-	case outcomeAllowed:
+	case explain.OutcomeAllowed:
 		c.Allowed += n
-	case outcomeDenied:
+	case explain.OutcomeDenied:
 		c.Denied += n
-	case outcomeThrottled:
+	case explain.OutcomeThrottled:
 		c.Throttled += n
-	case outcomeFailed:
+	case explain.OutcomeFailed:
 		c.Failed += n
 	}
 }
@@ -258,11 +206,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	if to.IsZero() || to.After(s.Now) {
 		to = s.Now
 	}
-	from := time.Time(p.Since)
-	if oldest := s.Now.Add(-retention); from.Before(oldest) {
-		from = oldest
-	}
-	from = p.start(from, zone)
+	from := p.start(sinceStored(p.Since, s.Now), zone)
 	switch {
 	case !from.Before(to):
 		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
@@ -325,7 +269,7 @@ func (d *Decisions) outcomeRow() adminapi.Endpoint {
 		Pattern: "GET /admin/decisions/outcomes", Summary: "Number of requests by outcome and time",
 		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
 		Commands: []adminapi.Command{{
-			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed",
+			Use: "outcomes ORG", Heading: "Policy", Short: "Count requests by outcome: allowed, denied, throttled, failed",
 			Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
 			Long: `Counts requests by outcome and time. Throttled requests exceeded a rate limit, or were
 shed under overload. Failed requests ended with a status of 500 or above. Denied requests

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -15,13 +17,13 @@ import (
 func TestOutcomesAreClassified(t *testing.T) {
 	t.Parallel()
 	for want, events := range map[string][]telemetry.Event{
-		outcomeAllowed:   {{Status: 200}, {Status: 404}, {Status: http.StatusTooManyRequests}, {}},
-		outcomeDenied:    {{Status: 403, Refusal: string(problem.Forbidden)}, {Status: 400, Refusal: string(problem.Invalid)}, {Status: 403, Refusal: string(problem.BudgetExceeded)}},
-		outcomeThrottled: {{Status: 429, Refusal: string(problem.RateLimited)}, {Status: 503, Refusal: string(problem.Overloaded)}},
-		outcomeFailed:    {{Status: 502, Refusal: string(problem.UpstreamFailed)}, {Status: 500}},
+		explain.OutcomeAllowed:   {{Status: 200}, {Status: 404}, {Status: http.StatusTooManyRequests}, {}},
+		explain.OutcomeDenied:    {{Status: 403, Refusal: string(problem.Forbidden)}, {Status: 400, Refusal: string(problem.Invalid)}, {Status: 403, Refusal: string(problem.BudgetExceeded)}},
+		explain.OutcomeThrottled: {{Status: 429, Refusal: string(problem.RateLimited)}, {Status: 503, Refusal: string(problem.Overloaded)}},
+		explain.OutcomeFailed:    {{Status: 502, Refusal: string(problem.UpstreamFailed)}, {Status: 500}},
 	} {
 		for _, e := range events {
-			if got := outcomeOf(&e); got != want {
+			if got := explain.OutcomeOf(e.Refusal, e.Status); got != want {
 				t.Errorf("status %d, refusal %q: %s, want %s", e.Status, e.Refusal, got, want)
 			}
 		}
@@ -44,7 +46,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 		{26 * time.Hour, "ops", "forbidden"},
 		{31 * 24 * time.Hour, "ops", ""},
 	} {
-		d.counter.outcomes.add(&telemetry.Event{Org: "acme", Team: x.team, Start: now.Add(-x.ago), Refusal: x.refusal})
+		d.counter.addOutcome(&telemetry.Event{Org: "acme", Team: x.team, Start: now.Add(-x.ago), Refusal: x.refusal})
 	}
 	for _, tt := range []struct {
 		query string
@@ -74,12 +76,41 @@ func TestOutcomesAreCounted(t *testing.T) {
 		}
 	}
 	server.SetError("LOADING")
-	d.counter.outcomes.add(&telemetry.Event{Org: "acme", Start: now.Add(-time.Minute)})
+	d.counter.addOutcome(&telemetry.Event{Org: "acme", Start: now.Add(-time.Minute)})
 	if status, _ := ask(t, d, "GET /admin/decisions/outcomes", "org=acme"); status != 503 {
 		t.Errorf("without the store: %d, want 503", status)
 	}
 	server.SetError("")
 	if _, text := ask(t, d, "GET /admin/decisions/outcomes", "org=acme&bucket=total&since=1h"); !strings.Contains(text, `"allowed":3`) {
 		t.Errorf("counts that could not be written are lost: %s", text)
+	}
+}
+
+// Refusals are counted by the rate limit window that refused them, from the five minutes that contain the given time.
+func TestThrottledRequestsAreCountedByWindow(t *testing.T) {
+	t.Parallel()
+	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 30, 0, 0, time.UTC)
+	d := counting(t, server, &now)
+	for _, x := range []struct {
+		ago     time.Duration
+		windows []string
+	}{
+		{0, []string{"key:ann minute", "key:ann hour"}},
+		{23*time.Hour + 59*time.Minute, []string{"key:ann minute"}},
+		{24*time.Hour + 6*time.Minute, []string{"key:ann minute", "key:bob minute"}},
+		{time.Hour, nil},
+	} {
+		d.counter.addOutcome(&telemetry.Event{Org: "acme", Start: now.Add(-x.ago), Refusal: string(problem.RateLimited), Throttled: x.windows})
+	}
+	got, err := d.Throttled(t.Context(), "acme", now.Add(-24*time.Hour))
+	if diff := cmp.Diff(map[string]int64{"key:ann minute": 2, "key:ann hour": 1}, got); diff != "" || err != nil {
+		t.Errorf("throttled (-want +got), %v:\n%s", err, diff)
+	}
+	if got, err := d.Throttled(t.Context(), "globex", now.Add(-24*time.Hour)); len(got) != 0 || err != nil {
+		t.Errorf("another organisation: %v, %v", got, err)
+	}
+	server.SetError("LOADING")
+	if _, err := d.Throttled(t.Context(), "acme", now); err == nil {
+		t.Error("counts that cannot be read are reported as complete")
 	}
 }

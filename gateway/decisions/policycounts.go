@@ -37,11 +37,7 @@ type counted struct {
 }
 
 func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p counted) (*PolicyCounts, error) {
-	from := time.Time(p.Since)
-	if oldest := s.Now.Add(-retention); from.Before(oldest) {
-		from = oldest
-	}
-	out := &PolicyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
+	out := &PolicyCounts{From: sinceStored(p.Since, s.Now).UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
 	counts, err := d.Counts(ctx, string(p.Org), out.From, out.To)
 	if err != nil {
 		return nil, err
@@ -66,12 +62,12 @@ func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p co
 	return out, nil
 }
 
-// Counts returns the number of calls for each policy, verdict and team of an organisation, by hour, from the hour of from to the
-// hour of to.
-func (d *Decisions) Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
+// Counts returns the number of calls of an organisation for each policy, verdict, team and hour. The hours that contain the times first and
+// last are included.
+func (d *Decisions) Counts(ctx context.Context, org string, first, last time.Time) ([]PolicyCount, error) {
 	if d.deps.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg
 	}
 	d.counter.write(ctx, d.today) // include the counts of this process
-	return d.counter.store.List(ctx, org, from, to)
+	return d.counter.store.List(ctx, org, first, last)
 }

@@ -20,6 +20,9 @@ type List struct {
 	// Next is the value of the parameter before that continues the list with older decisions. Next is set if only the
 	// newest decisions were searched.
 	Next string `json:"next,omitempty"`
+	// KeptSeconds is the retention of decisions in the shared store, in seconds. It is 0 if decisions are not shared: then the list contains
+	// the latest decisions of this gateway.
+	KeptSeconds int64 `json:"keptSeconds,omitempty"`
 }
 
 // Endpoints returns the endpoints for decisions. A nil receiver returns endpoints that can be listed but not called.
@@ -29,12 +32,12 @@ func (d *Decisions) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/decisions", Summary: "Latest decisions", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
 			Handler: adminapi.HandlerFor(d.list),
 			Commands: []adminapi.Command{{
-				Use: "decisions", Short: "List decisions of all gateways",
+				Use: "decisions", Heading: "Policy", Short: "List decisions of all gateways",
 				Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first. The list contains all exchanges of the queried
-gateway. For the other gateways that share its Redis, it contains the exchanges that were
-refused, warned about or excepted, or that changed something (decisions.shared). Use
-"tollgate explain ID" to explain an exchange.`,
+gateway. For other gateways that share its Redis, it contains only exchanges that changed
+something, were refused, caused a warning or passed because of an exception; the setting
+decisions.shared limits their age. Use "tollgate explain ID" to explain an exchange.`,
 			}},
 		},
 		{
@@ -44,7 +47,7 @@ refused, warned about or excepted, or that changed something (decisions.shared).
 		},
 		{
 			Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer,
-			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound},
+			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.explanation), ErrorStatuses: []int{http.StatusNotFound},
 		},
 		{
 			Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true,
@@ -70,19 +73,24 @@ type identified struct {
 	ID string `query:"id,required" doc:"id of a decision"`
 }
 
-// find returns the explanation of a decision by this gateway, or from the archive.
-func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified) (*explain.Report, error) {
-	if x, ok := d.History.Find(d.deps.Chain(), p.ID); ok && (s.Org == "" || x.Caller.Org == s.Org) {
+func (d *Decisions) explanation(ctx context.Context, s adminapi.Principal, p identified) (*explain.Report, error) {
+	return d.Find(ctx, s, p.ID)
+}
+
+// Find returns the decision with the given ID from this gateway or from the archive. An unknown ID results in an [adminapi.RefusedError]
+// with status 404.
+func (d *Decisions) Find(ctx context.Context, s adminapi.Principal, id string) (*explain.Report, error) {
+	if x, ok := d.History.Find(d.deps.Chain(), id); ok && (s.Org == "" || x.Caller.Org == s.Org) {
 		return x, nil
 	}
 	if d.archive != nil {
-		if x, err := d.archive.find(ctx, d.orgs(s.Org), p.ID); x != nil || err != nil {
+		if x, err := d.archive.find(ctx, d.orgs(s.Org), id); x != nil || err != nil {
 			return x, err
 		}
 	}
 	return nil, adminapi.RefusedError{
 		Status: http.StatusNotFound,
-		Reason: "decision not found: it is too old, or it was an allowed read on another gateway",
+		Reason: "decision not found: old decisions are deleted, and an allowed read is stored only by the gateway that decided about it",
 	}
 }
 
@@ -123,6 +131,7 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 	var out List
 	lists := [][]explain.Summary{d.History.List(q)}
 	if d.archive != nil {
+		out.KeptSeconds = int64(d.archive.store.Retention.Seconds())
 		var newest newestError
 		for _, org := range d.orgs(q.Org) {
 			list, err := d.archive.list(ctx, org, q)
@@ -170,8 +179,8 @@ func (d *Decisions) writeLog(ctx context.Context, _ adminapi.Principal, p logged
 	return func(w io.Writer) error { return d.WriteLog(ctx, w, string(p.Org), time.Time(p.Since)) }, nil
 }
 
-// WriteLog writes the events of an organisation in this gateway's decision log that are not older than since, one JSON object per
-// line. It returns [adminapi.ErrUnknownOrg] or an [adminapi.RefusedError] before it writes anything.
+// WriteLog reads the events of an organisation since the given time from this gateway's decision log, and writes them to w, one JSON object
+// per line. It returns [adminapi.ErrUnknownOrg] or an [adminapi.RefusedError] before it writes anything.
 func (d *Decisions) WriteLog(ctx context.Context, w io.Writer, org string, since time.Time) error {
 	if d.deps.Config().Org(org) == nil {
 		return adminapi.ErrUnknownOrg

@@ -151,10 +151,12 @@ func TestPoliciesAreCounted(t *testing.T) {
 	d := counting(t, server, &now)
 	d.deps.Current = configured()
 	hour := now.Add(-2 * time.Hour)
-	d.counter.mergeVerdicts("acme", map[CountKey]int64{
+	for key, n := range map[CountKey]int64{
 		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,
 		{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 3, {Hour: hour.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies"}: 4,
-	})
+	} {
+		d.counter.verdicts.add("acme", key, n)
+	}
 	for query, want := range map[string]string{
 		"org=acme":                               `{"policy":"gpu_count","verdict":"denies","team":"ml","calls":5}`,
 		"org=acme&bucket=hour&since=90d":         `"hour":"2026-11-22T14:00:00Z"`,

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -61,7 +62,11 @@ func (w *watching) others(ctx context.Context) {
 		return
 	}
 	for _, org := range w.orgs(w.q.Org) {
-		place, err := w.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.sendOnce(ctx, s) })
+		place, err := w.archive.store.Follow(ctx, org, w.places[org], func(raw json.RawMessage) {
+			if s := summaryOf(raw); s != nil {
+				w.sendOnce(ctx, s)
+			}
+		})
 		if err == nil || w.places[org] != "" {
 			w.places[org] = place
 		}

@@ -16,41 +16,41 @@ import (
 	heapv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
 )
 
-// Bootstrap is the static configuration of one Envoy. Everything else is served by the gateways.
+// Bootstrap is the static configuration of one Envoy. The Envoy gets all other configuration from the gateways.
 type Bootstrap struct {
-	// Node is the ID of this Envoy, and Group the node group it belongs to.
+	// Node is the ID of this Envoy. Group is the ID of its node group.
 	Node, Group string
-	// Listen is the address for callers.
+	// Listen is the address where Envoy accepts requests of callers.
 	Listen netip.AddrPort
-	// Admin is the address of Envoy's admin interface. It must be on loopback, because the interface permits every change.
+	// Admin is the address of Envoy's admin interface. It must be a loopback address, because the interface fully controls Envoy.
 	Admin netip.AddrPort
-	// Doors are the addresses of the gateways' gRPC servers. NamedDoors are servers given by DNS name: names are resolved again every few
-	// seconds, and each address of a name is a server.
+	// Doors lists the gateways' gRPC servers by address, and NamedDoors by DNS name. Envoy resolves names again every few seconds, and treats
+	// each address of a name as a server.
 	Doors      []netip.AddrPort
 	NamedDoors []NamedServer
-	// Peer configures TLS to the gateways. With TLS and an empty Peer.Secrets, Files is used.
+	// Peer configures TLS for connections to the gateways. If Peer.Secrets is empty, Envoy uses the certificates in Files.
 	Peer  Peer
 	Files Files
 	// Token authenticates the Envoy to the gateways. It may be empty.
 	Token string
-	// Connections limits the connections of callers.
+	// Connections is the maximum number of connections of callers.
 	Connections int64
-	// Heap is the memory limit in bytes near which Envoy sheds load. 0 means no limit.
+	// Heap is a memory limit in bytes. Envoy sheds load when its memory usage approaches the limit. 0 means no limit.
 	Heap uint64
 }
 
-// NamedServer is a server given by DNS name.
+// NamedServer is a gRPC server with a DNS name.
 type NamedServer struct {
 	Host string
 	Port uint16
 }
 
-// JSON returns the bootstrap configuration as JSON. Envoy also accepts it in a file named .yaml.
+// JSON returns the bootstrap configuration as JSON. Envoy also accepts JSON in a file with the extension .yaml.
 func (c *Bootstrap) JSON() (string, error) {
 	b := new(builder)
 	boot := &bootstrapv3.Bootstrap{
 		Node:  &corev3.Node{Id: c.Node, Cluster: c.Group},
-		Admin: &bootstrapv3.Admin{Address: socket(c.Admin.Addr().String(), uint32(c.Admin.Port()))},
+		Admin: &bootstrapv3.Admin{Address: socketAt(c.Admin)},
 		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
 			LdsConfig: shortInitialFetch(fromADS()),
 			CdsConfig: shortInitialFetch(fromADS()),
@@ -95,7 +95,8 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 	return s
 }
 
-// shortInitialFetch makes Envoy start to listen after one second even if resources are missing. Resources that arrive later are still used.
+// shortInitialFetch makes Envoy start to listen after one second even if resources are missing. Envoy uses these resources when they
+// arrive.
 func shortInitialFetch(c *corev3.ConfigSource) *corev3.ConfigSource {
 	c.InitialFetchTimeout = seconds(1)
 	return c
@@ -108,15 +109,12 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                seconds(1),
 		TypedExtensionProtocolOptions: b.http2(),
-		HealthChecks: []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
-			HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
-		})},
-		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
+		HealthChecks:                  grpcHealth(),
+		LoadAssignment:                assigned(bootstrapCluster, c.addresses()...),
 	}
 	if len(c.NamedDoors) > 0 {
 		cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // a name may resolve to an address of a family that gateways do not listen on
-		cluster.LoadAssignment = assigned(bootstrapCluster, c.addresses()...)
 	}
 	if c.Peer.Name != "" {
 		cluster.TransportSocket = b.mutualTLS(c.Peer, true)
@@ -131,45 +129,39 @@ func (c *Bootstrap) addresses() []*corev3.Address {
 		all = append(all, socket(n.Host, uint32(n.Port)))
 	}
 	for _, d := range c.Doors {
-		all = append(all, socket(d.Addr().String(), uint32(d.Port())))
+		all = append(all, socketAt(d))
 	}
 	return all
 }
 
-// placeholder returns a listener that answers 503 on the address for callers while the real listener is missing: before the first gateway
-// was reached, or if its configuration was refused. It binds the IPv4-mapped IPv6 form of the address. Envoy treats that as a different
-// address, and Linux prefers an IPv4 socket as soon as one exists. Each connection is closed after one request, so that callers reconnect
-// to the real listener.
+// placeholder returns a listener that responds with 503 at the address for callers. Callers reach it only while the real listener is
+// missing: until Envoy has reached a gateway, or if Envoy refused the listener's configuration. It binds the IPv4-mapped IPv6 form of the
+// address, which Envoy treats as a different address; as soon as the real listener has an IPv4 socket, Linux prefers that socket. Each
+// connection is closed after one request, so that callers reconnect to the real listener.
 func (c *Bootstrap) placeholder(b *builder) *listenerv3.Listener {
-	address := socket(netip.AddrFrom16(c.Listen.Addr().As16()).String(), uint32(c.Listen.Port()))
+	address := socketAt(netip.AddrPortFrom(netip.AddrFrom16(c.Listen.Addr().As16()), c.Listen.Port()))
 	address.GetSocketAddress().Ipv4Compat = true
 	return &listenerv3.Listener{
 		Name: "closed", Address: address,
-		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
-			Name: "envoy.filters.network.http_connection_manager",
-			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(&managerv3.HttpConnectionManager{
-				StatPrefix:                "closed",
-				LocalReplyConfig:          localReplies(b, InLine),
-				PreserveExternalRequestId: true,
-				CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{MaxRequestsPerConnection: number(1)},
-				HttpFilters: []*managerv3.HttpFilter{{
-					Name:       "envoy.filters.http.router",
-					ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(&routerv3.Router{})},
-				}},
-				RouteSpecifier: &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
-					Name: "closed",
-					VirtualHosts: []*routev3.VirtualHost{{Name: "closed", Domains: []string{"*"}, Routes: []*routev3.Route{{
-						Match:  prefix("/"),
-						Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
-					}}}},
-				}},
-			})},
-		}}}},
+		FilterChains: []*listenerv3.FilterChain{{Filters: managed(b, &managerv3.HttpConnectionManager{
+			StatPrefix:                "closed",
+			LocalReplyConfig:          localReplies(b, InLine),
+			PreserveExternalRequestId: true,
+			CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{MaxRequestsPerConnection: number(1)},
+			HttpFilters:               []*managerv3.HttpFilter{httpFilter(b, "envoy.filters.http.router", &routerv3.Router{})},
+			RouteSpecifier: &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+				Name: "closed",
+				VirtualHosts: []*routev3.VirtualHost{{Name: "closed", Domains: []string{"*"}, Routes: []*routev3.Route{{
+					Match:  prefix("/"),
+					Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+				}}}},
+			}},
+		})}},
 	}
 }
 
-// overload limits the connections of the process and, if Heap is set, its memory: near the limit, Envoy first releases free memory, then
-// closes connections after their next response, and finally answers new requests with 503.
+// overload limits the connections of the process and, if Heap is set, its memory. As memory usage approaches the limit, Envoy first
+// releases free memory, then closes connections after their next response, and finally responds to new requests with 503.
 func (c *Bootstrap) overload(b *builder) *overloadv3.OverloadManager {
 	m := &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
 		Name: "envoy.resource_monitors.global_downstream_max_connections",

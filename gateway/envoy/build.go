@@ -3,17 +3,19 @@ package envoy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// builder packs messages into Any messages and keeps the first error.
+// builder packs messages into Any messages. It keeps the first error, so that callers need to check only once.
 type builder struct{ err error }
 
 // pack returns m as an Any message.
@@ -46,44 +48,23 @@ func fileSource(path string) *corev3.DataSource {
 // validate runs the generated validators of the Envoy API on a message and on all messages packed in it.
 func validate(m proto.Message) error {
 	var errs []error
-	if v, ok := m.(interface{ ValidateAll() error }); ok {
-		errs = append(errs, v.ValidateAll())
-	}
-	walk(m.ProtoReflect(), func(packed *anypb.Any) {
-		inner, err := packed.UnmarshalNew()
-		if err == nil {
-			err = validate(inner)
+	failed := protorange.Range(m.ProtoReflect(), func(at protopath.Values) error {
+		last := at.Index(-1)
+		if kind := last.Step.Kind(); kind != protopath.RootStep && kind != protopath.AnyExpandStep {
+			return nil
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", packed.GetTypeUrl(), err))
+		v, ok := last.Value.Message().Interface().(interface{ ValidateAll() error })
+		if !ok {
+			return nil
 		}
-	})
-	return errors.Join(errs...)
-}
-
-// walk calls found for the messages packed in m, without descending into them.
-func walk(m protoreflect.Message, found func(*anypb.Any)) {
-	if packed, ok := m.Interface().(*anypb.Any); ok {
-		found(packed)
-		return
-	}
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case field.IsMap():
-			if field.MapValue().Message() != nil {
-				v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
-					walk(v.Message(), found)
-					return true
-				})
+		err := v.ValidateAll()
+		for _, step := range slices.Backward(at.Path) {
+			if err != nil && step.Kind() == protopath.AnyExpandStep {
+				err = fmt.Errorf("type.googleapis.com/%s: %w", step.MessageDescriptor().FullName(), err)
 			}
-		case field.Message() == nil:
-		case field.IsList():
-			for i := range v.List().Len() {
-				walk(v.List().Get(i).Message(), found)
-			}
-		default:
-			walk(v.Message(), found)
 		}
-		return true
+		errs = append(errs, err)
+		return nil
 	})
+	return errors.Join(append(errs, failed)...)
 }

@@ -19,12 +19,12 @@ import (
 const (
 	// ReadyPath is the path at which a gateway reports whether it accepts requests.
 	ReadyPath = "/tollgate/ready"
-	// bufferSize is the part of a message that Envoy buffers, in bytes. It exceeds the platform's limit of 102400 bytes for a body, so that
-	// the gateway, not Envoy, refuses a slightly larger body.
+	// bufferSize is the maximum number of bytes of a message that Envoy buffers. It exceeds the platform's body limit of 102400 bytes, so that
+	// bodies slightly above the limit are refused by the gateway and not by Envoy.
 	bufferSize = 128 << 10
 	// upstreamIdle is shorter than the idle timeout of a gateway, so that no request is sent on a connection that the gateway is closing.
 	upstreamIdle = 30
-	// maxStreams limits concurrent requests. Envoy's default of 1024 would refuse many callers.
+	// maxStreams is the maximum number of concurrent requests. Envoy's default, 1024, is too low for many callers.
 	maxStreams = 20000
 )
 
@@ -45,9 +45,7 @@ func (g *Group) data(b *builder, name string) *clusterv3.Cluster {
 // doors returns the cluster of the gateways' gRPC servers.
 func (g *Group) doors(b *builder) *clusterv3.Cluster {
 	c := gateways(gatewaysName)
-	c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
-		HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
-	})}
+	c.HealthChecks = grpcHealth()
 	c.TypedExtensionProtocolOptions = b.http2()
 	if g.Door.Name != "" {
 		c.TransportSocket = b.mutualTLS(g.Door, true)
@@ -67,10 +65,10 @@ func gateways(name string) *clusterv3.Cluster {
 		// A gateway that is shutting down gets no new requests, even while its health checks pass.
 		IgnoreHealthOnHostRemoval: true,
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-			// If no gateway passes health checks, all may be slow, and requests go to any of them. A gateway that is shutting down is no
-			// longer an endpoint.
+			// If no gateway passes health checks, all of them may merely be slow, so Envoy sends requests to any of them. Gateways that are shutting
+			// down are not among them, because they are no longer endpoints.
 			HealthyPanicThreshold: &typev3.Percent{Value: 1},
-			// Health check results apply immediately. By default, Envoy collects changes for a second, for large clusters.
+			// Apply health check results immediately. By default, Envoy merges changes within one second.
 			UpdateMergeWindow: seconds(0),
 		},
 		OutlierDetection: unreachable(),
@@ -85,8 +83,8 @@ func gateways(name string) *clusterv3.Cluster {
 	}
 }
 
-// unreachable removes a gateway briefly after three consecutive connection failures, before health checks notice. Responses of gateways are
-// not counted as failures.
+// unreachable removes a gateway for a short time after three consecutive connection failures, which is faster than health checks. Error
+// responses of gateways do not count as failures.
 func unreachable() *clusterv3.OutlierDetection {
 	return &clusterv3.OutlierDetection{
 		Interval: seconds(1), BaseEjectionTime: seconds(2), MaxEjectionTime: seconds(10), MaxEjectionPercent: number(50),
@@ -98,12 +96,19 @@ func unreachable() *clusterv3.OutlierDetection {
 	}
 }
 
-// healthCheck sends a check one second after the previous response, with a timeout below one second. A gateway that answers that it is not
-// ready is removed immediately. A gateway that does not answer may only be slow, as all may be at the same time, and is checked again.
+// healthCheck configures a check one second after each response, with a timeout of less than one second. A gateway that responds that it is
+// not ready is removed immediately. A gateway that does not respond may only be slow, so it is checked again before it is removed.
 func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
 	h.Timeout, h.Interval, h.NoTrafficInterval = duration(800*time.Millisecond), seconds(1), seconds(1)
 	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(3)
 	return h
+}
+
+// grpcHealth returns the health checks of a gRPC server.
+func grpcHealth() []*corev3.HealthCheck {
+	return []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
+		HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
+	})}
 }
 
 // platform returns the cluster of the platform.
@@ -127,7 +132,7 @@ func externalCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	}
 }
 
-// verified returns a TLS context that verifies the certificate of host against the authorities.
+// verified returns a TLS context that verifies the certificate of host with the given certificate authorities.
 func verified(host string, authorities *corev3.DataSource) *tlsv3.UpstreamTlsContext {
 	return &tlsv3.UpstreamTlsContext{
 		Sni: host,
@@ -143,7 +148,8 @@ func breakers(n uint32) *clusterv3.CircuitBreakers {
 	}}}
 }
 
-// budgeted limits retries, too: when the platform is slow, hedged copies of reads are at most half of all active requests.
+// budgeted limits the concurrent requests of a cluster to n, and limits retries: if the platform is slow, hedged copies of reads are at
+// most half of the active requests.
 func budgeted(n uint32) *clusterv3.CircuitBreakers {
 	c := breakers(n)
 	t := c.GetThresholds()[0]
@@ -153,7 +159,7 @@ func budgeted(n uint32) *clusterv3.CircuitBreakers {
 	return c
 }
 
-// http1 configures HTTP/1.1 for a cluster, which drops trailers.
+// http1 configures HTTP/1.1 for a cluster. Envoy then drops trailers.
 func (b *builder) http1(idle int64) map[string]*anypb.Any {
 	return b.protocol(&httpv3.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(idle)},
@@ -163,7 +169,7 @@ func (b *builder) http1(idle int64) map[string]*anypb.Any {
 	})
 }
 
-// http2 configures HTTP/2 with keepalive pings for a cluster. The pings detect an unreachable gateway; the server accepts one every 5 s.
+// http2 configures HTTP/2 for a cluster, with keepalive pings that detect an unreachable gateway. The gateways accept one ping every 5 s.
 func (b *builder) http2() map[string]*anypb.Any {
 	return b.protocol(&httpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
@@ -180,14 +186,11 @@ func (b *builder) protocol(o *httpv3.HttpProtocolOptions) map[string]*anypb.Any 
 
 func (b *builder) tls(c *tlsv3.UpstreamTlsContext) *corev3.TransportSocket {
 	c.CommonTlsContext.TlsParams = &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2}
-	return &corev3.TransportSocket{
-		Name:       "envoy.transport_sockets.tls",
-		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(c)},
-	}
+	return socketOf(b, "envoy.transport_sockets.tls", c)
 }
 
-// mutualTLS verifies gateways with the certificate authority on Envoy's machine, and presents the certificate of that machine when a
-// gateway requests it. grpc selects the protocol HTTP/2.
+// mutualTLS configures TLS to gateways. Envoy verifies gateways with the certificate authority on its machine, and presents the certificate
+// on its machine if a gateway requests one. If grpc is true, Envoy negotiates HTTP/2.
 func (b *builder) mutualTLS(p Peer, grpc bool) *corev3.TransportSocket {
 	c := &tlsv3.UpstreamTlsContext{Sni: p.Name, CommonTlsContext: &tlsv3.CommonTlsContext{
 		ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
@@ -217,7 +220,7 @@ func (p Peer) secret(name string) *tlsv3.SdsSecretConfig {
 	return s
 }
 
-// named matches certificates for one DNS name.
+// named matches certificates that are valid for a DNS name.
 func named(name string) []*tlsv3.SubjectAltNameMatcher {
 	return []*tlsv3.SubjectAltNameMatcher{{
 		SanType: tlsv3.SubjectAltNameMatcher_DNS,
@@ -225,15 +228,7 @@ func named(name string) []*tlsv3.SubjectAltNameMatcher {
 	}}
 }
 
-// assignment returns the endpoints of a cluster.
-func assignment(cluster string, addresses ...netip.AddrPort) *endpointv3.ClusterLoadAssignment {
-	sockets := make([]*corev3.Address, len(addresses))
-	for i, a := range addresses {
-		sockets[i] = socket(a.Addr().String(), uint32(a.Port()))
-	}
-	return assigned(cluster, sockets...)
-}
-
+// assigned returns the endpoints of a cluster.
 func assigned(cluster string, addresses ...*corev3.Address) *endpointv3.ClusterLoadAssignment {
 	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
 	if len(addresses) == 0 {
@@ -249,6 +244,10 @@ func assigned(cluster string, addresses ...*corev3.Address) *endpointv3.ClusterL
 
 func endpoint(address *corev3.Address) *endpointv3.LbEndpoint {
 	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}
+}
+
+func socketAt(at netip.AddrPort) *corev3.Address {
+	return socket(at.Addr().String(), uint32(at.Port()))
 }
 
 func socket(host string, port uint32) *corev3.Address {

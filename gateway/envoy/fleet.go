@@ -3,7 +3,6 @@ package envoy
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// MutualTLS returns the TLS options of the gRPC server. Each handshake uses the current certificates.
+// MutualTLS returns the TLS options of the gRPC server for Envoys. Each handshake uses the certificates of the current configuration.
 func MutualTLS(now *view.Current) []grpc.ServerOption {
 	if now.Config().Envoy.TLS.Pair == nil {
 		return nil
@@ -32,7 +31,7 @@ func MutualTLS(now *view.Current) []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(c))}
 }
 
-// Fleet keeps the registry of gateways up to date. All fields are required.
+// Fleet registers this gateway for Envoys, and reads the other registered gateways. All fields are required.
 type Fleet struct {
 	Redis  store.Client
 	Logger *slog.Logger
@@ -42,8 +41,8 @@ type Fleet struct {
 	Ready func() bool
 }
 
-// Run registers this gateway while it is ready, and updates the gateways known to Envoys. If the registry is unavailable, the last known
-// gateways stay configured, and health checks detect failed gateways.
+// Run registers this gateway while it is ready, and updates the list of gateways that is served to Envoys. If the registry is unavailable,
+// the last list stays in use, and Envoys detect failed gateways by health checks.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Join("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)
@@ -61,8 +60,12 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 				err = f.beat(ctx, registry, self)
 			}
 			if away != (err != nil) && ctx.Err() == nil {
-				away = err != nil
-				f.Logger.WarnContext(ctx, "gateway registry availability changed", "available", !away, "error", fmt.Sprint(err))
+				if away = err != nil; away {
+					f.Logger.WarnContext(ctx, "cannot update the list of gateways; Envoys use the last known list",
+						"error", err.Error())
+				} else {
+					f.Logger.WarnContext(ctx, "updating the list of gateways again")
+				}
 			}
 		}
 		select {
@@ -77,7 +80,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	}
 }
 
-// beat registers this gateway once, and publishes the registered gateways.
+// beat registers this gateway once, and updates the list of gateways that is served to Envoys.
 func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway) error {
 	cfg := f.Config()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)

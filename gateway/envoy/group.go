@@ -20,29 +20,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Topology determines how requests pass through the gateways.
+// Topology determines how Envoys send requests to the gateways and to the platform.
 type Topology string
 
 // Values of Topology.
 const (
-	// InLine sends every request through the gateway's HTTP listener.
+	// InLine means that Envoy sends every request to the gateway's HTTP listener.
 	InLine Topology = "in_line"
-	// ExtProc makes Envoy ask the gateway about each request and forward the request itself.
+	// ExtProc means that the gateway checks each request through Envoy's ext_proc filter, and Envoy forwards the request to the platform.
 	ExtProc Topology = "ext_proc"
 )
 
-// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that affect these
-// Envoys.
+// Group holds the settings of the gateway's configuration that affect the Envoys of one node group.
 type Group struct {
 	ID       string
 	Topology Topology
-	// Listen is the address for callers.
+	// Listen is the address where the Envoys accept requests of callers.
 	Listen netip.AddrPort
 	// TrustedHops is the number of proxies in front of Envoy that append to X-Forwarded-For.
 	TrustedHops uint32
 	// Certificate and Key are the PEM-encoded certificate and key of the listener, or nil without TLS.
 	Certificate, Key []byte
-	// Further holds certificates for other host names.
+	// Further holds additional certificates for other host names.
 	Further []Certificate
 	// HTTP3 adds an HTTP/3 listener on the UDP port of Listen. It requires a certificate.
 	HTTP3 bool
@@ -50,59 +49,59 @@ type Group struct {
 	// AccessLog is the path of the access log on Envoy's machine, or "" for standard output.
 	AccessLog string
 
-	// Zone is the location of the Envoys. Gateways in the same zone are preferred. "" means no preference.
+	// Zone is the zone of the Envoys. They prefer gateways in the same zone. "" means no preference.
 	Zone string
-	// Merge modifies listeners and clusters.
+	// Merge holds patches for listeners and clusters.
 	Merge Merge
 
-	// Data and Door configure the connections to the HTTP listener and to the gRPC server.
+	// Data configures TLS to the gateways' HTTP listeners, and Door configures TLS to their gRPC servers.
 	Data, Door Peer
 	// Platform is the upstream of the topology ExtProc.
 	Platform Platform
-	// Runs are the requests that use the HTTP listener in both topologies.
+	// Runs describes the requests that pass through the gateways' HTTP listeners in both topologies.
 	Runs Runs
 	// Tracing configures the export of spans.
 	Tracing Tracing
-	// Body limits receiving a request body, and Call a complete call to the platform.
+	// Body is the time limit for receiving a request body. Call is the time limit of a complete call to the platform.
 	Body, Call time.Duration
 }
 
 // Certificate is a PEM-encoded certificate chain and its key.
 type Certificate struct{ Chain, Key []byte }
 
-// Runs describes the run interface, whose bodies are too large for ext_proc. The zero Runs disables it.
+// Runs describes which requests belong to the run interface. Envoys send these requests to the gateways, because the bodies are too large
+// for ext_proc. The zero Runs disables the run interface.
 type Runs struct {
 	// Paths is a regular expression for the paths of jobs and chat, or "".
 	Paths string
-	// Balanced is the path prefix of load-balanced endpoints, and Domain the pattern of their host names, for example "*.lb.example.com".
-	// Both may be "". Both accept WebSockets.
+	// Balanced is the path prefix of load-balanced endpoints. Domain is the pattern of their host names, for example "*.lb.example.com". Both
+	// may be "". Requests that match either of them may be WebSockets.
 	Balanced, Domain string
 }
 
 // served reports whether the run interface is enabled.
 func (r Runs) served() bool { return r != Runs{} }
 
-// Peer configures TLS from Envoy to gateways.
+// Peer configures TLS for connections from Envoy to gateways.
 type Peer struct {
-	// Name is the DNS name in the gateways' certificates, or "" without TLS. The certificate authority is set in the bootstrap
-	// configuration.
+	// Name is the DNS name in the gateways' certificates. "" disables TLS. The bootstrap configuration sets the certificate authority.
 	Name string
-	// Secrets is a directory on Envoy's machine with the files of [Files.Secrets], which name the certificate of Envoy and the certificate
-	// authority of the gateways. Certificates can then be replaced. If it is "", Envoy uses the files of the bootstrap configuration, which
-	// it reads once.
+	// Secrets is a directory on Envoy's machine with the files that [Files.Secrets] returns. Envoy then reloads replaced certificates. If
+	// Secrets is "", Envoy uses the certificate files in the bootstrap configuration, which it reads only once.
 	Secrets string
 }
 
-// Platform is the address of the platform.
+// Platform describes the address of the platform and how Envoys connect to it.
 type Platform struct {
 	Host string
 	Port uint32
 	TLS  bool
-	// CAFile is the file on Envoy's machine with the certificate authorities of the platform.
+	// CAFile is the path of the file, on Envoy's machine, with the certificate authorities that verify the platform.
 	CAFile string
 }
 
-// DirectRequests describes the requests that pass through the gateways' data listeners, or returns "" if no requests do.
+// DirectRequests describes, for messages, the requests that Envoy sends to the gateways' data listeners. It returns "" if Envoy sends all
+// requests elsewhere.
 func (g *Group) DirectRequests() string {
 	switch {
 	case g.Topology == InLine:
@@ -113,17 +112,17 @@ func (g *Group) DirectRequests() string {
 	return ""
 }
 
-// Gateway holds the addresses of one gateway.
+// Gateway holds the addresses where Envoys reach one gateway.
 type Gateway struct {
 	Data, Door netip.AddrPort
-	// Zone is the location of the gateway, or "" if unknown.
+	// Zone is the zone of the gateway, or "" if it is unknown.
 	Zone string
 }
 
 func (g Gateway) data() netip.AddrPort { return g.Data }
 func (g Gateway) door() netip.AddrPort { return g.Door }
 
-// Names of resources, and of the secrets in the bootstrap configuration.
+// The names of resources, and of secrets in the bootstrap configuration.
 const (
 	listenerName     = "callers"
 	quicName         = "callers_http3"
@@ -136,7 +135,7 @@ const (
 	bootstrapCluster = "tollgate_xds"
 )
 
-// Snapshot returns the resources of the group for the given ready gateways.
+// Snapshot generates the xDS resources of the group. gateways lists the gateways that accept requests.
 func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	b := new(builder)
 	resources := map[resource.Type][]types.Resource{
@@ -200,7 +199,7 @@ func digest(list []types.Resource) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// merge applies the merge patches.
+// merge applies the patches in Merge to resources.
 func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
 	var errs [2]error
 	resources[resource.ListenerType], errs[0] = merged("listeners", resources[resource.ListenerType], g.Merge.Listeners)
@@ -208,8 +207,8 @@ func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
 	return errors.Join(errs[:]...)
 }
 
-// endpoints returns the addresses that door selects from the gateways, sorted by zone. Gateways in other zones than the group's have a
-// lower priority.
+// endpoints returns the endpoints of a cluster, sorted by zone. The function door selects an address of each gateway. Gateways outside of
+// the group's zone have a lower priority.
 func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.AddrPort) types.Resource {
 	gateways = slices.Clone(gateways)
 	far := func(gw Gateway) int {
@@ -243,7 +242,7 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 			all.Endpoints = append(all.Endpoints, next)
 		}
 		last := all.Endpoints[len(all.Endpoints)-1]
-		last.LbEndpoints = append(last.LbEndpoints, endpoint(socket(address.Addr().String(), uint32(address.Port()))))
+		last.LbEndpoints = append(last.LbEndpoints, endpoint(socketAt(address)))
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// selfOf returns the addresses of this gateway for Envoys.
+// selfOf returns the addresses where Envoys reach this gateway.
 func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gateway, error) {
 	addr := c.AdvertisedAddr()
 	if addr.IsUnspecified() {
@@ -42,7 +42,7 @@ func peersOf(c *settings.Config) []Gateway {
 	return peers
 }
 
-// Groups returns the configuration of each node group.
+// Groups returns a Group for each node group in the configuration.
 func Groups(c *settings.Config) []Group {
 	groups := make([]Group, len(c.Envoy.XDS.Groups))
 	for i, g := range c.Envoy.XDS.Groups {
@@ -81,7 +81,7 @@ func tracingOf(c *settings.Config) Tracing {
 	return t
 }
 
-// newPeer returns the peer with the name in a certificate, or the zero Peer if pair is nil.
+// newPeer returns a Peer with the DNS name in the certificate of pair. It returns the zero Peer if pair is nil.
 func newPeer(c *settings.Config, pair *tls.Certificate) Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return Peer{}
@@ -95,18 +95,22 @@ func platformOf(c *settings.Config) Platform {
 	if err != nil {
 		return Platform{} // reported elsewhere
 	}
-	p := Platform{Host: base.Hostname(), Port: 80, TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
-	if p.TLS {
-		p.Port = 443
-	}
-	if port, err := strconv.ParseUint(base.Port(), 10, 16); err == nil {
-		p.Port = uint32(port)
-	}
-	return p
+	return Platform{Host: base.Hostname(), Port: portOf(base), TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
 }
 
-// NodeGroup returns the configuration of a node group, and the gateways known from the configuration: the listed gateways, and this
-// gateway if its address is configured.
+// portOf returns the port of an http or https URL.
+func portOf(u *url.URL) uint32 {
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		return uint32(n)
+	}
+	if u.Scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// NodeGroup returns the node group with the given ID, and the gateways that the configuration contains: the listed gateways, and this
+// gateway if its address is configured. If id is "", there must be only one node group.
 func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	groups := Groups(c)
 	i := slices.IndexFunc(groups, func(g Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
@@ -131,7 +135,8 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	return groups[i], sortGateways(known), nil
 }
 
-// runPaths matches the paths of jobs and chat. REST API paths that also match are handled by the HTTP listener with the same result.
+// runPaths matches the paths of jobs and chat. It also matches some paths of the REST API; the gateways' HTTP listeners handle these
+// requests with the same result.
 const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
 
 // runsOf returns the settings of the run interface for Envoys.

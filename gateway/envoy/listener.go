@@ -23,7 +23,6 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -40,25 +39,19 @@ func (g *Group) listeners(b *builder) []types.Resource {
 	return []types.Resource{tcp, g.quic(b)}
 }
 
-// listener returns the TCP listener for callers. shape adapts the HTTP connection manager to the protocol.
+// listener returns a TCP listener for callers. The function shape adapts the HTTP connection manager to the protocol.
 func (g *Group) listener(
 	b *builder, encryption *corev3.TransportSocket, shape func(*managerv3.HttpConnectionManager),
 ) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name:                          listenerName,
-		Address:                       socket(g.Listen.Addr().String(), uint32(g.Listen.Port())),
+		Address:                       socketAt(g.Listen),
 		PerConnectionBufferLimitBytes: number(bufferSize),
 	}
 	chain := func(of *listenerv3.FilterChainMatch, remove ...string) {
 		m := g.manager(b, remove)
 		shape(m)
-		l.FilterChains = append(l.FilterChains, &listenerv3.FilterChain{
-			FilterChainMatch: of, TransportSocket: encryption,
-			Filters: []*listenerv3.Filter{{
-				Name:       "envoy.filters.network.http_connection_manager",
-				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(m)},
-			}},
-		})
+		l.FilterChains = append(l.FilterChains, &listenerv3.FilterChain{FilterChainMatch: of, TransportSocket: encryption, Filters: managed(b, m)})
 	}
 	switch {
 	case !g.Tracing.on():
@@ -72,7 +65,15 @@ func (g *Group) listener(
 	return l
 }
 
-// from matches connections from the given addresses.
+// managed returns the network filters of connections with the HTTP connection manager m.
+func managed(b *builder, m *managerv3.HttpConnectionManager) []*listenerv3.Filter {
+	return []*listenerv3.Filter{{
+		Name:       "envoy.filters.network.http_connection_manager",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.pack(m)},
+	}}
+}
+
+// from returns a filter chain match for connections from the given addresses.
 func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
 	m := new(listenerv3.FilterChainMatch)
 	for _, p := range prefixes {
@@ -119,8 +120,8 @@ func socketOf(b *builder, name string, config proto.Message) *corev3.TransportSo
 	return &corev3.TransportSocket{Name: name, ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
-// manager returns the HTTP connection manager. Requests are not normalised, because the gateway refuses ambiguous requests, which
-// normalisation would hide. Headers whose names begin with an entry of remove are deleted.
+// manager returns the HTTP connection manager. It does not normalise requests, because normalisation would hide ambiguous requests, which
+// the gateway refuses. It deletes headers whose names begin with an entry of remove.
 func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionManager {
 	m := &managerv3.HttpConnectionManager{
 		StatPrefix:                    listenerName,
@@ -159,7 +160,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 	return m
 }
 
-// idle returns the idle timeout of a stream. In line, the gateway has its own time limits for everything except streams.
+// idle returns the idle timeout of a request. In the topology InLine, the gateway itself limits the time of everything except streams.
 func (g *Group) idle() time.Duration {
 	if g.Topology == InLine {
 		return streamLife
@@ -170,7 +171,7 @@ func (g *Group) idle() time.Duration {
 // largestRun is the maximum size of a run interface body, in MiB. A gateway grants the time limit of a REST API body for each MiB.
 const largestRun = 30
 
-// body returns the time limit for receiving a request.
+// body returns the time limit for receiving a complete request.
 func (g *Group) body() time.Duration {
 	if g.Runs.served() {
 		return largestRun * g.Body
@@ -180,17 +181,15 @@ func (g *Group) body() time.Duration {
 
 // filters returns the HTTP filters in order: first the check by the gateway, then the router.
 func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
-	router := &managerv3.HttpFilter{
-		Name:       "envoy.filters.http.router",
-		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(&routerv3.Router{SuppressEnvoyHeaders: true})},
-	}
+	router := httpFilter(b, "envoy.filters.http.router", &routerv3.Router{SuppressEnvoyHeaders: true})
 	if g.Topology == InLine {
 		return []*managerv3.HttpFilter{router}
 	}
-	return []*managerv3.HttpFilter{{
-		Name:       extProcFilter,
-		ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(g.processor(b))},
-	}, router}
+	return []*managerv3.HttpFilter{httpFilter(b, extProcFilter, g.processor(b)), router}
+}
+
+func httpFilter(b *builder, name string, config proto.Message) *managerv3.HttpFilter {
+	return &managerv3.HttpFilter{Name: name, ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
 // envoyHeaders is the prefix of request headers that control retries, timeouts and hosts.
@@ -210,8 +209,7 @@ func removeHeaders(b *builder, prefixes []string) *corev3.TypedExtensionConfig {
 
 // accessLog contains neither request headers nor paths, because a query may contain a key.
 func (g *Group) accessLog(b *builder) *accesslogv3.AccessLog {
-	fields := make(map[string]*structpb.Value)
-	for name, value := range map[string]string{
+	format := jsonFormat(map[string]string{
 		"time":        "%START_TIME%",
 		"peer":        "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
 		"method":      "%REQ(:METHOD)%",
@@ -225,10 +223,7 @@ func (g *Group) accessLog(b *builder) *accesslogv3.AccessLog {
 		"upstream":    "%UPSTREAM_HOST%",
 		"request_id":  "%RESP(X-REQUEST-ID)%",
 		"decision_id": "%RESP(X-TOLLGATE-DECISION)%",
-	} {
-		fields[name] = structpb.NewStringValue(value)
-	}
-	format := &corev3.SubstitutionFormatString{Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
+	})
 	if g.AccessLog != "" {
 		return logger(b, "envoy.access_loggers.file", &filev3.FileAccessLog{
 			Path: g.AccessLog, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: format},
@@ -242,17 +237,17 @@ func logger(b *builder, name string, config proto.Message) *accesslogv3.AccessLo
 	return &accesslogv3.AccessLog{Name: name, ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
-// streamLife limits the lifetime of a log stream that bypasses the gateway. The client reconnects and is checked again, so a revoked key
-// loses access.
+// streamLife is the maximum lifetime of a log stream that bypasses the gateway. The client must then reconnect and is checked again, so
+// that a revoked key loses access.
 const streamLife = 15 * time.Minute
 
-// logs matches the paths of event streams.
+// logs matches the paths of log streams, which are server-sent events.
 const logs = `/v2/(pods/[^/]+|serverless/[^/]+/workers/[^/]+)/logs`
 
 const extProcFilter = "envoy.filters.http.ext_proc"
 
-// routes sends all requests to a gateway listener or, in the topology ExtProc, the run interface to the HTTP listener, and all other
-// requests through the ext_proc filter to the platform.
+// routes returns the routes of the listeners. In the topology InLine, all requests go to the gateways' HTTP listeners. In the topology
+// ExtProc, requests of the run interface go there, and all other requests pass the ext_proc filter and go to the platform.
 func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	var routes []*routev3.Route
 	if g.Runs.Balanced != "" {
@@ -269,15 +264,9 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		)
 	} else {
 		routes = append(routes,
-			&routev3.Route{
-				Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)},
-				TypedPerFilterConfig: safeMethodOverride(b),
-			},
-			&routev3.Route{
-				Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)},
-				TypedPerFilterConfig: safeMethodOverride(b),
-			},
-			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
+			g.toPlatform(pattern(logs), 0, streamLife, safeMethodOverride(b)),
+			g.toPlatform(reads(), g.Call, 0, safeMethodOverride(b)),
+			g.toPlatform(prefix("/"), g.Call, 0, nil),
 		)
 	}
 	hosts := []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}}
@@ -296,20 +285,20 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	}
 }
 
-// alternatives advertises HTTP/3 to callers (RFC 7838) in the topology InLine. With ext_proc, the gateway drops unknown headers.
+// alternatives returns the header that advertises HTTP/3 to callers (RFC 7838). It is used only in the topology InLine, because in the
+// topology ExtProc the gateway drops unknown headers.
 func (g *Group) alternatives() []*corev3.HeaderValueOption {
 	if !g.HTTP3 || g.Topology == ExtProc {
 		return nil
 	}
-	return []*corev3.HeaderValueOption{{
-		Header:       &corev3.HeaderValue{Key: "alt-svc", Value: fmt.Sprintf(`h3=":%d"; ma=86400`, g.Listen.Port())},
-		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-	}}
+	return []*corev3.HeaderValueOption{replaced("alt-svc", fmt.Sprintf(`h3=":%d"; ma=86400`, g.Listen.Port()))}
 }
 
-// Retry conditions for a request to a gateway, or an ext_proc stream, that ends without an answer. The retry uses another gateway.
+// Conditions under which Envoy retries a request to a gateway, or an ext_proc stream, that ended without a response. The retry uses another
+// gateway.
 const (
-	// unsent is for requests that must not be executed twice: the gateway cannot have received the request.
+	// unsent is for requests that must not be executed twice. It covers only failures after which the gateway cannot have received the
+	// request.
 	unsent = "connect-failure,refused-stream,reset-before-request"
 	// unanswered is for requests with safe methods (RFC 9110, section 9.2.2).
 	unanswered = "connect-failure,refused-stream,reset"
@@ -334,20 +323,20 @@ func (g *Group) direct(b *builder, match *routev3.RouteMatch, retryOn string) *r
 }
 
 const (
-	// answering is the additional time, beyond a complete call to the platform, after which a gateway is considered hanging.
+	// answering is the time that a gateway may take in addition to a complete call to the platform. After this time, Envoy ends the request.
 	answering = time.Second
-	// patience is how long Envoy waits for one gateway before it also asks another one.
+	// patience is the time after which Envoy also sends a request to a second gateway.
 	patience = 1500 * time.Millisecond
 )
 
-// bounded ends a request with 504 if the gateway does not answer.
+// bounded limits the time of a route. If the gateway does not respond in time, Envoy responds with 504.
 func (g *Group) bounded(r *routev3.Route) *routev3.Route {
 	r.GetRoute().Timeout = duration(g.Call + answering)
 	return r
 }
 
-// hedged also sends a request to other gateways while the first is slow to answer, and uses the first response. No gateway is removed,
-// because the platform may be the slow part.
+// hedged makes Envoy send a request to further gateways if the first gateway is slow, and use the first response. Slow gateways are not
+// removed from the cluster, because the platform may be the cause.
 func hedged(r *routev3.Route) *routev3.Route {
 	a := r.GetRoute()
 	a.RetryPolicy.PerTryTimeout = duration(patience)
@@ -355,7 +344,7 @@ func hedged(r *routev3.Route) *routev3.Route {
 	return r
 }
 
-// webSockets is like direct, and also permits WebSockets.
+// webSockets is like direct for requests under the path below, but also permits WebSockets.
 func (g *Group) webSockets(b *builder, below string) *routev3.Route {
 	r := g.direct(b, prefix(below), unsent)
 	r.GetRoute().UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
@@ -379,7 +368,7 @@ func pattern(regex string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}}}
 }
 
-// inLine returns a route to a gateway without time limits of its own, because a running gateway applies its limits.
+// inLine returns a route to a gateway without time limits, because the gateway limits the time of requests itself.
 func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	cluster := gatewaysName
 	if g.Topology == ExtProc {
@@ -399,8 +388,8 @@ func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	}
 }
 
-// toPlatform returns a route to the platform without retries, because only the caller knows whether a call may be repeated.
-func (g *Group) toPlatform(timeout, life time.Duration) *routev3.RouteAction {
+// toPlatform returns a route to the platform. It does not retry, because only the caller knows whether a call may be repeated.
+func (g *Group) toPlatform(match *routev3.RouteMatch, timeout, life time.Duration, perFilter map[string]*anypb.Any) *routev3.Route {
 	a := &routev3.RouteAction{
 		ClusterSpecifier:     &routev3.RouteAction_Cluster{Cluster: platformName},
 		HostRewriteSpecifier: &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: g.Platform.Host},
@@ -410,5 +399,5 @@ func (g *Group) toPlatform(timeout, life time.Duration) *routev3.RouteAction {
 		a.IdleTimeout = duration(life)
 		a.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{MaxStreamDuration: duration(life)}
 	}
-	return a
+	return &routev3.Route{Match: match, Action: &routev3.Route_Route{Route: a}, TypedPerFilterConfig: perFilter}
 }

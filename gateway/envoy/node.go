@@ -11,7 +11,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	deltav3 "github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
 var _ deltav3.Callbacks = (*Server)(nil)
@@ -23,13 +25,13 @@ type node struct {
 	types                       map[string]*acceptance // by type URL
 }
 
-// acceptance is the state of one resource type at a node.
+// acceptance records which versions of one resource type a node has accepted and refused.
 type acceptance struct {
 	sent map[string]string // versions by nonce, until acknowledged or rejected
 	// brought holds the versions of the resources that the node already had when it connected, by name.
 	brought map[string]string
-	// accepted and refused are the latest acknowledged and rejected versions. reason is the error of the latest rejection; it is "" if the
-	// latest version was accepted.
+	// accepted and refused are the versions that the node accepted and refused last. reason is the node's error message for the refused
+	// version; it is "" after the node has accepted a later version.
 	accepted, refused, reason string
 }
 
@@ -59,9 +61,10 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 	n := s.nodes[stream]
 	if identified := req.GetNode(); identified != nil && n.group == "" {
 		if s.groups[identified.GetCluster()] == nil {
-			s.deps.Logger.Warn("refused an Envoy of an unknown node group", "node", clipReason(identified.GetId()), "group",
+			s.deps.Logger.Warn("refused an Envoy whose node group is not configured", "node", clipReason(identified.GetId()), "group",
 				clipReason(identified.GetCluster()), "network.peer.address", n.address)
-			return errGroup(clipReason(identified.GetCluster()))
+			return status.Errorf(codes.PermissionDenied, "node group %q is not configured: correct node.cluster in the Envoy's bootstrap",
+				clipReason(identified.GetCluster()))
 		}
 		v := identified.GetUserAgentBuildVersion().GetVersion()
 		n.id, n.group, n.version = clipReason(identified.GetId()), identified.GetCluster(),
@@ -115,19 +118,19 @@ type Node struct {
 	Resources []Resource `json:"resources"`
 }
 
-// Resource is the state of one resource type at a node.
+// Resource describes which versions of one resource type a node has accepted and refused.
 type Resource struct {
 	Type string `json:"type"`
-	// Serving is the version served to the group, and Accepted the version last accepted by the node.
+	// Serving is the version that is served to the group. Accepted is the version that the node accepted last.
 	Serving  string `json:"serving"`
 	Accepted string `json:"accepted"`
-	// Refused is the version last refused by the node, and Reason its error. Refused and Reason are empty after the node has accepted a
-	// later version.
+	// Refused is the version that the node refused last, and Reason is its error message. Both are empty after the node has accepted a later
+	// version.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Nodes returns the connected Envoys, sorted.
+// Nodes returns the Envoys connected to this gateway, in a fixed order.
 func (s *Server) Nodes() []Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,22 +22,24 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// tokenHeader is the metadata key of the Envoys' bearer token (RFC 6750, section 2.1).
+// tokenHeader is the metadata key with the bearer token of an Envoy (RFC 6750, section 2.1).
 const (
 	tokenHeader = "authorization"
 	bearer      = "Bearer "
 )
 
-// Deps are the dependencies of a Server. All are required.
+// Deps holds the dependencies of a Server. All fields are required.
 type Deps struct {
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
 }
 
-// Server serves the configuration of all groups to connected Envoys. It is safe for concurrent use.
+// Server is a discovery service (xDS) that serves the configuration of each node group to connected Envoys. It is safe for concurrent use.
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 
@@ -60,48 +62,35 @@ type Server struct {
 
 // groupState holds the current and the previous configuration of a group.
 type groupState struct {
-	// now is the current configuration. before is the last configuration that no Envoy refused, or nil at
-	// first.
+	// now is the current configuration. before is the configuration to restore if an Envoy refuses the current one, or nil.
 	now, before *Group
 	// refused is the current refusal, or nil.
 	refused *Refusal
 }
 
-// NewServer returns a Server without groups.
-func NewServer(deps Deps) (*Server, error) {
+// NewServer returns a Server without node groups. Call [Server.SetGroups] and [Server.SetGateways] to configure it.
+func NewServer(deps Deps) *Server {
 	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close
 	s := &Server{
 		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*groupState), nodes: make(map[int64]*node),
-		// Ordered, so that clusters are sent before the resources that refer to them.
+		// The cache is ordered, so that Envoys receive clusters before resources that refer to the clusters.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
 	s.delta = deltav3.NewServer(ctx, resubscribed{s.cache}, s)
-	var err error
-	if s.refused, err = deps.Meter.Int64Counter("tollgate.envoy.refusals", metric.WithDescription("Configurations that an Envoy refused.")); err == nil {
-		err = s.observe(deps.Meter)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("xds: %w", err)
-	}
-	return s, nil
+	s.refused = telemetry.Must(deps.Meter.Int64Counter("tollgate.envoy.refusals",
+		metric.WithDescription("Refusals of a configuration by an Envoy.")))
+	s.observe(deps.Meter)
+	return s
 }
 
 // observe registers metrics for the state of each group.
-func (s *Server) observe(m metric.Meter) error {
-	nodes, err := m.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway."))
-	if err != nil {
-		return err
-	}
-	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that receive requests from Envoys."))
-	if err != nil {
-		return err
-	}
-	behind, err := m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription(
-		"1 while Envoys of this gateway use an older configuration because an Envoy refused the current one."))
-	if err != nil {
-		return err
-	}
-	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func (s *Server) observe(m metric.Meter) {
+	nodes := telemetry.Must(m.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway.")))
+	ready := telemetry.Must(m.Int64ObservableGauge("tollgate.envoy.gateways",
+		metric.WithDescription("Gateways that receive requests from Envoys.")))
+	behind := telemetry.Must(m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription(
+		"1 while Envoys connected to this gateway use an older configuration because an Envoy refused the current configuration.")))
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		r := s.Report()
 		for group, n := range r.Nodes {
 			of := metric.WithAttributes(attribute.String("group", group))
@@ -116,17 +105,17 @@ func (s *Server) observe(m metric.Meter) error {
 		defer s.mu.Unlock()
 		o.ObserveInt64(ready, int64(len(s.gateways)))
 		return nil
-	}, nodes, ready, behind)
-	return err
+	}, nodes, ready, behind))
 }
 
-// Register adds the discovery service to a gRPC server.
+// Register registers the discovery service with a gRPC server.
 func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s) }
 
-// Close ends all streams. Envoys reconnect to any gateway.
+// Close ends the streams of all Envoys, which then reconnect to any gateway.
 func (s *Server) Close() { s.end() }
 
-// DeltaAggregatedResources implements the discovery service. It returns Unauthenticated if a token is required and missing or wrong.
+// DeltaAggregatedResources implements the discovery service. It returns the status Unauthenticated if a token is required and the Envoy's
+// token is missing or wrong.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	s.mu.Lock()
 	want := s.token
@@ -135,7 +124,7 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 	if want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
 		return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
 	}) {
-		s.deps.Logger.Warn("refused an Envoy without a valid envoy.xds.token")
+		s.deps.Logger.Warn("refused an Envoy that did not send the token in envoy.xds.token")
 		return status.Error(codes.Unauthenticated, "the token is missing or differs from envoy.xds.token: start Envoy with a new bootstrap")
 	}
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
@@ -147,9 +136,9 @@ type byGroup struct{}
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetGroups replaces the configuration of all groups. A configuration that an Envoy refused earlier is tried again. If a group has no
-// valid Snapshot, SetGroups returns an error and changes nothing. token is the bearer token required from Envoys in addition to TLS; ""
-// requires none.
+// SetGroups replaces all groups. It also serves a configuration that an Envoy refused earlier. If [Group.Snapshot] returns an error for one
+// of the groups, SetGroups returns this error and changes nothing. token is the bearer token that Envoys must present in addition to a
+// certificate; "" means that no token is required.
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +171,8 @@ func (s *Server) SetGroups(groups []Group, token string) error {
 	return nil
 }
 
-// SetGateways sets the ready gateways. Nothing is served before the first call, so that an Envoy that reconnects from another gateway does
-// not lose its gateways.
+// SetGateways sets the gateways that accept requests. The server sends no resources before the first call, because an Envoy that was
+// connected to another gateway would otherwise lose its list of gateways.
 func (s *Server) SetGateways(gateways []Gateway) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +183,7 @@ func (s *Server) SetGateways(gateways []Gateway) error {
 	return s.serve()
 }
 
-// serve rebuilds all snapshots. If one of them fails, none is changed. The caller must hold mu.
+// serve generates the snapshots of all groups. If it returns an error, no snapshot has changed. The caller must hold mu.
 func (s *Server) serve() error {
 	if !s.known {
 		return nil
@@ -216,11 +205,11 @@ func (s *Server) serve() error {
 	return nil
 }
 
-// Withdrawn returns a channel that is signalled when an Envoy rejects a configuration. Call [Server.Withdraw] then.
+// Withdrawn returns a channel that receives a value when an Envoy refuses a configuration. The receiver must then call [Server.Withdraw].
 func (s *Server) Withdrawn() <-chan struct{} { return s.withdrawn }
 
-// Withdraw restores the configuration that preceded the rejected configuration. If there is no such configuration,
-// the rejected configuration stays in force.
+// Withdraw restores the previous configuration of each group where an Envoy has refused the current configuration. If a group has no
+// previous configuration, its current configuration stays in use.
 func (s *Server) Withdraw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +227,7 @@ func (s *Server) Withdraw() error {
 			if p.refused != nil {
 				p.refused.Withdrawn = true
 			}
-			s.deps.Logger.Error("withdrew the Envoy configuration and restored the previous configuration", "group", id)
+			s.deps.Logger.Error("an Envoy refused the current configuration; restored the previous configuration of the group", "group", id)
 		}
 	}
 	return s.serve()
@@ -253,7 +242,8 @@ func (s *Server) version(group, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Snapshot returns the resources served to a group, in the format of [Render], and the gateways in them.
+// Snapshot returns the resources that are served to a group, in the format of [Render], and the gateways that the resources contain. It
+// returns an error if the group is not configured.
 func (s *Server) Snapshot(group string) (resources map[string]string, gateways []Gateway, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,9 +253,4 @@ func (s *Server) Snapshot(group string) (resources map[string]string, gateways [
 	}
 	resources, err = Render(snapshot)
 	return resources, slices.Clone(s.gateways), err
-}
-
-// errGroup is the error for a node of an unknown group.
-func errGroup(group string) error {
-	return status.Errorf(codes.PermissionDenied, "node group %q, which node.cluster of the bootstrap names, is not configured", group)
 }

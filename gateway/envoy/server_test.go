@@ -31,10 +31,7 @@ import (
 // serve runs a server and returns a way to connect to it as an Envoy.
 func serve(t *testing.T, groups ...envoy.Group) (*envoy.Server, func(group string, header ...string) *anEnvoy) {
 	t.Helper()
-	s, err := envoy.NewServer(envoy.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envoy.NewServer(envoy.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
 	if err := s.SetGroups(groups, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,15 +18,15 @@ import (
 
 // Tracing configures the export of spans. The zero Tracing disables it.
 type Tracing struct {
-	// URL is the OTLP/HTTP endpoint for spans, and Headers are the headers of export requests.
+	// URL is the OTLP/HTTP endpoint that receives spans. Headers holds the headers of export requests.
 	URL     string
 	Headers map[string]string
-	// CA holds the certificate authorities of the receiver; if nil, the platform's authorities are used. Certificate and Key are the
-	// optional client certificate. All are PEM-encoded.
+	// CA holds the certificate authorities that verify the receiver. If nil, the certificate authorities of the platform are used. Certificate
+	// and Key are an optional client certificate. All are PEM-encoded.
 	CA, Certificate, Key []byte
 	// Ratio is the share of sampled requests, from 0 to 1. The trace context of a request takes precedence.
 	Ratio float64
-	// Trusted lists the callers whose trace context is accepted.
+	// Trusted lists the addresses of callers whose trace context is accepted.
 	Trusted []netip.Prefix
 }
 
@@ -40,8 +39,8 @@ const (
 
 func (t *Tracing) on() bool { return t.URL != "" }
 
-// trace configures tracing in an HTTP connection manager. Spans do not contain the path, because a query may contain a key. With ext_proc,
-// the gateway sets the trace context sent to the platform.
+// trace configures tracing in an HTTP connection manager. Spans do not contain the path, because its query may contain a key. In the
+// topology ExtProc, the gateway sets the trace context of requests to the platform.
 func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
 	ratio := &samplersv3.TraceIdRatioBasedSamplerConfig{SamplingPercentage: &typev3.FractionalPercent{
 		Numerator: uint32(g.Tracing.Ratio * perMillion), Denominator: typev3.FractionalPercent_MILLION,
@@ -70,7 +69,7 @@ func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
 			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: b.pack(config)},
 		},
 	}
-	// Sampling must not depend on the request ID that a caller may set.
+	// Sampling must not depend on the request ID, because a caller may set it.
 	m.RequestIdExtension = &managerv3.RequestIDExtension{TypedConfig: b.pack(&uuidv3.UuidRequestIdConfig{
 		PackTraceReason: no(), UseRequestIdForTraceSampling: no(),
 	})}
@@ -79,9 +78,7 @@ func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
 func (t *Tracing) headers() []*corev3.HeaderValueOption {
 	var list []*corev3.HeaderValueOption
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-		list = append(list, &corev3.HeaderValueOption{
-			Header: &corev3.HeaderValue{Key: name, Value: t.Headers[name]}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		})
+		list = append(list, replaced(name, t.Headers[name]))
 	}
 	return list
 }
@@ -93,14 +90,7 @@ func (g *Group) receiver(b *builder) *clusterv3.Cluster {
 		b.err = err
 		return nil
 	}
-	port := uint32(80)
-	if u.Scheme == "https" {
-		port = 443
-	}
-	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		port = uint32(n)
-	}
-	c := externalCluster(tracingName, socket(u.Hostname(), port))
+	c := externalCluster(tracingName, socket(u.Hostname(), portOf(u)))
 	if u.Scheme == "https" {
 		tls := verified(u.Hostname(), fileSource(g.Platform.CAFile))
 		if g.Tracing.CA != nil {

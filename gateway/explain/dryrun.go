@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// DryRun runs the chain of a pipeline with ports that have no side effects.
+// DryRun runs the filters of a pipeline with substitutes for all external systems, so that it has no side effects.
 type DryRun struct {
 	Pipeline *filter.Pipeline
 	// Limiter provides the current counts of quotas, Ledger the reserved and committed amounts.
@@ -42,14 +42,10 @@ type DryRun struct {
 var errOffline = errors.New("offline explanations do not read from the platform")
 
 // Run predicts the outcome of a request by caller.
-func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {
-	ports, err := r.ports()
-	if err != nil {
-		return nil, err
-	}
-	ex, done := r.exchange(ctx, in, caller, ports)
+func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) *Report {
+	ex, done := r.exchange(ctx, in, caller, r.ports())
 	defer done()
-	return r.reporter(ctx, caller).report(ex), nil
+	return r.reporter(ctx, caller).report(ex)
 }
 
 // exchange runs a request through the chain. done releases the response.
@@ -67,26 +63,22 @@ func (r *DryRun) reporter(ctx context.Context, caller *identity.Caller) *reporte
 }
 
 // ports returns the ports for one run.
-func (r *DryRun) ports() (*filter.Ports, error) {
-	recent, err := filter.NewReadCache(r.Now)
-	if err != nil {
-		return nil, err
-	}
+func (r *DryRun) ports() *filter.Ports {
 	translators := make(map[route.Dialect]filter.Translator)
 	for dialect, t := range r.Pipeline.Ports.Translators {
 		translators[dialect] = t.ForDryRun()
 	}
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{},
-		Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: translators,
+		Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: filter.NewReadCache(r.Now), Translators: translators,
 		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: readOnlyApprovals{r}},
-		Keeper: &ledger.Snoozer{Store: readOnlyLedger{r}},
-		Sender: &sender{DryRun: r, simulated: make(map[string]any)},
+		Snoozer: &ledger.Snoozer{Store: readOnlyLedger{r}},
+		Sender:  &sender{DryRun: r, simulated: make(map[string]any)},
 	}
 	if r.Offline {
 		ports.Prices = noPrices{}
 	}
-	return ports, nil
+	return ports
 }
 
 // addSilent adds the enabled policies that produced no result.

@@ -47,7 +47,7 @@ type EstimatedCost struct {
 	Reason      string      `json:"reason,omitempty"`
 }
 
-// EstimatedBudget is the use of a budget before and after a call.
+// EstimatedBudget describes one budget in a prediction: its limit, and the amounts in use before and after the call.
 type EstimatedBudget struct {
 	Budget string      `json:"budget"`
 	Limit  json.Number `json:"limit"`
@@ -63,40 +63,33 @@ func (countedAlready) Take(context.Context, ratelimit.Take) (ratelimit.Decision,
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
-// Estimate predicts the outcome of the request in an exchange and records the prediction in its event. The request must already have been
-// counted.
-func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, error) {
+// Estimate predicts the outcome of the request in an exchange and records the prediction in its event. The rate limiter must already have
+// counted the request.
+func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) *Estimate {
 	caller := of.Caller
-	ports, err := r.ports()
-	if err != nil {
-		return nil, err
-	}
+	ports := r.ports()
 	ports.Counter = countedAlready{}
 	ex, done := r.exchange(ctx, of.In.ForDryRun(), caller, ports)
 	defer done()
 	w := r.reporter(ctx, caller)
 	how, e := w.outcome(ex), ex.Event
 	of.Event.DryRun = &filter.Prediction{
-		Verdict: string(how.verdict), Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
+		Verdict: string(how.Verdict), Status: how.Status, Refusal: how.Refusal, Stage: how.stage, Detail: how.Detail,
 		Denied: e.Denied, Warned: e.Warned, Shadowed: e.Shadowed, Excepted: e.Excepted, Changed: e.Changed,
 	}
-	out := &Estimate{Outcome: outcomeOf(how), Calls: []EstimatedCall{}}
+	out := &Estimate{Outcome: how.Outcome, Calls: []EstimatedCall{}}
 	if _, call := ex.Stages(); len(call) > 0 && ex.Operation != nil {
 		out.Calls = append(out.Calls, w.estimate(ex))
 	}
 	for _, c := range ex.Calls {
 		out.Calls = append(out.Calls, w.estimate(c))
 	}
-	return out, nil
-}
-
-func outcomeOf(e outcome) Outcome {
-	return Outcome{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
+	return out
 }
 
 // estimate returns the prediction for one call, limited to what its caller may see.
 func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
-	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Outcome: outcomeOf(w.outcome(ex))}
+	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Outcome: w.outcome(ex).Outcome}
 	if in := ex.Evaluation.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
@@ -119,7 +112,8 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 	return c
 }
 
-// ForCaller returns the policy results that callers may see: denials, warnings and changes, but not results in mode shadow.
+// ForCaller returns the denials, warnings and changes in all. It omits every other result, such as the results of policies in shadow mode,
+// which callers must not see.
 func ForCaller(all []Policy) (visible []Policy) {
 	for _, p := range all {
 		switch p.Verdict {

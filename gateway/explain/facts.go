@@ -26,15 +26,14 @@ const (
 	OutcomeFailed = "failed"
 )
 
-// outcome returns the outcome of a request, with the same classification as the counts of
-// requests by outcome.
-func (x *Report) outcome() string {
-	switch kind := problem.Kind(x.Refusal); {
+// OutcomeOf returns the outcome of a request with the given kind of refusal, "" for none, and status.
+func OutcomeOf(refusal string, status int) string {
+	switch kind := problem.Kind(refusal); {
 	case kind == problem.RateLimited || kind == problem.Overloaded:
 		return OutcomeThrottled
-	case x.Status >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError:
 		return OutcomeFailed
-	case kind != "" || x.Verdict == Refused:
+	case kind != "":
 		return OutcomeDenied
 	}
 	return OutcomeAllowed

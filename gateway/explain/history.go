@@ -47,12 +47,9 @@ func (p Entry) id() string {
 	return p.exchange.Event.DecisionID
 }
 
-// HasPolicyResults reports whether any policy produced a result.
-func (p Entry) HasPolicyResults() bool {
-	if p.exchange == nil {
-		return false
-	}
-	e := p.exchange.Event
+// hasPolicyResults reports whether any policy produced a result.
+func hasPolicyResults(ex *filter.Exchange) bool {
+	e := ex.Event
 	return len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) > 0
 }
 
@@ -61,7 +58,7 @@ type PolicyResult struct{ Policy, Verdict string }
 
 // PolicyResults returns the policy results for the calls of an exchange. Equal results for one call are listed once.
 func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
-	if !Ended(ex).HasPolicyResults() {
+	if !hasPolicyResults(ex) {
 		return nil
 	}
 	for _, c := range append([]*filter.Exchange{ex}, ex.Calls...) {
@@ -74,8 +71,6 @@ func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
 	}
 	return list
 }
-
-func (p Entry) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of up to size entries, but at least two. If tell is not nil, it is called with each entry except
 // successful reads, and must not change the entry.
@@ -129,11 +124,11 @@ func (h *History) kept() [2]ring {
 func isRoutine(ex *filter.Exchange) bool {
 	e := ex.Event
 	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 &&
-		e.Refusal == "" && !Ended(ex).HasPolicyResults()
+		e.Refusal == "" && !hasPolicyResults(ex)
 }
 
 // Find returns the report on an exchange in the history. ok is false if the history does not contain the exchange. chain may belong to a
-// newer configuration, because all chains have the same stages.
+// newer configuration than the exchange, because the chains of all configurations have the same stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
 	for _, part := range h.kept() {
 		part.each(func(p Entry) bool {
@@ -233,11 +228,15 @@ func (h *History) List(q Query) []Summary {
 
 // Summary returns the report in one line.
 func (x *Report) Summary() Summary {
+	outcome := OutcomeOf(x.Refusal, x.Status)
+	if outcome == OutcomeAllowed && x.Verdict == Refused {
+		outcome = OutcomeDenied
+	}
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
 		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()),
 		Own: x.Own, PolicyNames: x.PolicyNames,
-		Outcome: x.outcome(), Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
+		Outcome: outcome, Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
 }
 
@@ -286,7 +285,7 @@ func dryReason(dry bool, reason string) string {
 	return "dry run: " + reason
 }
 
-// ForCaller returns the summary as callers may see it, without results in mode shadow and without exceptions.
+// ForCaller returns the summary as callers may see it, without exceptions and without the results of policies in shadow mode.
 func (s Summary) ForCaller() Summary {
 	ofPolicies := s.Reason == dryReason(s.Dry, s.words())
 	s.Shadowed, s.Excepted = nil, nil
@@ -335,7 +334,7 @@ func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
 func (r *ring) each(f func(Entry) bool) {
 	for i := range r.items {
 		p := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
-		if p.none() || !f(p) {
+		if p == (Entry{}) || !f(p) {
 			return
 		}
 	}

@@ -13,27 +13,25 @@ import (
 type dryLedger struct {
 	*DryRun
 
-	mu   sync.Mutex // guards copy and read
-	copy *ledger.Ledger
+	mu   sync.Mutex // guards the copy and read
+	copy *ledger.Simulation
 	read bool
 }
 
-// of returns the copy of an organisation's ledger, nil if it cannot be read.
-func (l *dryLedger) of(ctx context.Context, org string) *ledger.Ledger {
+// simulate calls do with the copy of an organisation's ledger, and reports whether the ledger could be read. Calls do not overlap.
+func (l *dryLedger) simulate(ctx context.Context, org string, do func(*ledger.Simulation)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.read || l.Offline {
-		return l.copy
+	if !l.read && !l.Offline {
+		l.read = true
+		if state, err := l.DryRun.Ledger.Store.Show(ctx, org); err == nil && state.Complete {
+			l.copy = ledger.NewSimulation(state)
+		}
 	}
-	l.read = true
-	state, err := l.DryRun.Ledger.Store.Show(ctx, org)
-	if err != nil || !state.Complete {
-		return nil
+	if l.copy != nil {
+		do(l.copy)
 	}
-	memory := ledger.NewMemory(l.Now, func(string) ledger.Zone { return state.Zone })
-	memory.Load(org, &state)
-	l.copy = &ledger.Ledger{Store: memory}
-	return l.copy
+	return l.copy != nil
 }
 
 // readOnlyLedger lets a dry run read which resources can be exempted from idle handling. It changes nothing.
@@ -52,26 +50,22 @@ func (readOnlyLedger) Notice(context.Context, string, string, string) error { re
 
 // Reserve implements filter.Ledger.
 func (l *dryLedger) Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error) {
-	if c := l.of(ctx, org); c != nil {
-		return c.Reserve(ctx, org, p, r)
-	}
-	return ledger.Quote{Owner: r.Owner}, nil
+	q := ledger.Quote{Owner: r.Owner}
+	l.simulate(ctx, org, func(s *ledger.Simulation) { q = s.Reserve(p, r) })
+	return q, nil
 }
 
 // Settle implements filter.Ledger.
-func (l *dryLedger) Settle(ctx context.Context, org string, s *ledger.Settlement) error {
-	if c := l.of(ctx, org); c != nil {
-		return c.Store.Settle(ctx, org, s)
-	}
+func (l *dryLedger) Settle(ctx context.Context, org string, st *ledger.Settlement) error {
+	l.simulate(ctx, org, func(s *ledger.Simulation) { s.Settle(st) })
 	return nil
 }
 
-// Owners implements filter.Ledger.
+// Owners implements filter.Ledger. The owners of jobs are unknown.
 func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error) {
-	if c := l.of(ctx, org); c != nil {
-		return c.Owners(ctx, org, resources, jobs...)
-	}
-	return make([]ledger.Owner, len(resources)+len(jobs)), nil
+	owners := make([]ledger.Owner, len(resources)+len(jobs))
+	l.simulate(ctx, org, func(s *ledger.Simulation) { copy(owners, s.Owners(resources)) })
+	return owners, nil
 }
 
 // CachedOwners implements filter.Ledger. It returns no owners.
@@ -79,11 +73,8 @@ func (*dryLedger) CachedOwners(_ string, resources []string) []ledger.Owner {
 	return make([]ledger.Owner, len(resources))
 }
 
-// SetJobOwner implements filter.Ledger.
-func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error {
-	if c := l.of(ctx, org); c != nil {
-		return c.SetJobOwner(ctx, org, j, o, keep)
-	}
+// SetJobOwner implements filter.Ledger. It does nothing.
+func (*dryLedger) SetJobOwner(context.Context, string, ledger.Job, ledger.Owner, time.Duration) error {
 	return nil
 }
 
@@ -91,9 +82,9 @@ func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j ledger.Job, o
 func (*dryLedger) Observe(context.Context, string, *ledger.PlatformResource, int64) error { return nil }
 
 // Balances implements filter.Ledger.
-func (l *dryLedger) Balances(ctx context.Context, org string, o ledger.Owner) ([]ledger.Balance, error) {
-	if c := l.of(ctx, org); c != nil {
-		return c.Balances(ctx, org, o)
+func (l *dryLedger) Balances(ctx context.Context, org string, o ledger.Owner) (balances []ledger.Balance, err error) {
+	if !l.simulate(ctx, org, func(s *ledger.Simulation) { balances = s.Balances(o) }) {
+		return nil, ledger.ErrUnavailable
 	}
-	return nil, ledger.ErrUnavailable
+	return balances, nil
 }

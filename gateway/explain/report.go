@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // Report describes an exchange, or the prediction for a request, stage by stage.
@@ -47,6 +48,9 @@ type Report struct {
 	// ToPass lists what must change for the request to pass.
 	ToPass []string `json:"toPass,omitempty"`
 }
+
+// IsRun reports whether the request belongs to the run interface.
+func (x *Report) IsRun() bool { return route.Dialect(x.Dialect).IsRun() }
 
 // OwnAction is an action of the gateway itself.
 type OwnAction struct {

@@ -26,37 +26,36 @@ type reporter struct {
 
 // outcome is the outcome of an exchange or call.
 type outcome struct {
-	verdict                Verdict
-	status                 int
-	refusal, stage, detail string
+	Outcome
+	stage string // that refused the request
 }
 
 // outcome returns the outcome of an exchange.
 func (w *reporter) outcome(ex *filter.Exchange) outcome {
 	e := ex.Event
-	out := outcome{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
+	out := outcome{Outcome{Allowed, e.Status, e.Refusal, e.Detail}, e.Stage}
 	switch {
 	case w.dry == nil && e.DryRun != nil:
 		p := e.DryRun
-		return outcome{Verdict(p.Verdict), p.Status, p.Refusal, p.Stage, p.Detail}
+		return outcome{Outcome{Verdict(p.Verdict), p.Status, p.Refusal, p.Detail}, p.Stage}
 	case w.dry == nil:
 		if e.Refusal != "" {
-			out.verdict = Refused
+			out.Verdict = Refused
 		}
 		return out
 	case e.Refusal == "" && !failed(ex):
-		return outcome{verdict: Allowed}
+		return outcome{Outcome: Outcome{Verdict: Allowed}}
 	case e.Refusal == "":
-		out.refusal, out.stage = refusalOfPlatform, ex.Stage()
+		out.Refusal, out.stage = refusalOfPlatform, ex.Stage()
 		for _, c := range ex.Calls { // GraphQL reports errors with status 200
-			if inner := w.outcome(c); inner.verdict != Allowed {
-				out.refusal, out.detail = inner.refusal, inner.detail
+			if inner := w.outcome(c); inner.Verdict != Allowed {
+				out.Refusal, out.Detail = inner.Refusal, inner.Detail
 			}
 		}
 	}
-	out.verdict = Refused
+	out.Verdict = Refused
 	if w.unknown(ex) {
-		out.verdict = Unknown
+		out.Verdict = Unknown
 	}
 	return out
 }
@@ -88,7 +87,7 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 		Dry: w.dry != nil || e.DryRun != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path,
 		Dialect: e.Dialect, Operation: e.Operation,
 		Caller: callerOf(ex.Caller), Calls: []Call{},
-		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
+		Verdict: how.Verdict, Status: how.Status, Refusal: how.Refusal, Stage: how.stage, Detail: how.Detail,
 		PolicyNames: PolicyNames{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},
 	}
 	if p := e.DryRun; p != nil {
@@ -125,7 +124,7 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 	before, stages := ex.Stages()
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
-		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages, len(before)),
+		Verdict: how.Verdict, Status: how.Status, Refusal: how.Refusal, Detail: how.Detail, Stages: w.stages(ex, stages, len(before)),
 		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: policyResults(&ex.Evaluation.Verdict),
 	}
 	c.Budgets = budgetChecks(ex)
@@ -177,7 +176,7 @@ func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Sta
 	}
 	how := w.outcome(ex)
 	switch {
-	case how.verdict == Unknown && errors.Is(e.Cause, errOffline):
+	case how.Verdict == Unknown && errors.Is(e.Cause, errOffline):
 		at.Result, at.Notes = resultUnknown, append(at.Notes, errOffline.Error())
 	case e.Refusal != "" && at.Name == e.Stage:
 		at.Result = resultRefused
@@ -188,9 +187,9 @@ func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Sta
 		if e.Cause != nil {
 			at.Notes = append(at.Notes, "because: "+e.Cause.Error())
 		}
-	case how.verdict != Allowed && last.Name == ex.Stage() && e.DryRun == nil:
-		last.Result = string(how.verdict)
-		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.detail))
+	case how.Verdict != Allowed && last.Name == ex.Stage() && e.DryRun == nil:
+		last.Result = string(how.Verdict)
+		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.Detail))
 	case last.Name == filter.StageAnswerLocally, last.Name == filter.StageDryRun:
 		last.Result = resultAnswers
 	}

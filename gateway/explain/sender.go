@@ -95,7 +95,9 @@ func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 		}
 	}
 	if get != nil {
-		s.store(strings.TrimSuffix(ex.Out.Path, "/action"), left)
+		s.mu.Lock()
+		s.simulated[strings.TrimSuffix(ex.Out.Path, "/action")] = left
+		s.mu.Unlock()
 	}
 	if left == nil && ex.Dialect.IsRun() {
 		left = map[string]any{} // all responses of the run interface are JSON
@@ -120,12 +122,6 @@ func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[stri
 	s.simulated[ex.Out.Path+"/"+id] = object
 	s.mu.Unlock()
 	return answer(ex, ex.Operation.SuccessStatus, object)
-}
-
-func (s *sender) store(path string, object any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.simulated[path] = object
 }
 
 // stopped returns a pod after a stop.

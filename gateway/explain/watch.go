@@ -15,18 +15,13 @@ type Watch struct {
 	C      <-chan Entry
 	send   chan<- Entry
 	missed atomic.Int64
-	stop   func()
+	from   *History
 }
 
 // Watch starts a Watch. The caller must call Stop.
 func (h *History) Watch() *Watch {
 	c := make(chan Entry, watchBuffer)
-	w := &Watch{C: c, send: c}
-	w.stop = func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.watches, w)
-	}
+	w := &Watch{C: c, send: c, from: h}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.watches == nil {
@@ -49,7 +44,11 @@ func (w *Watch) offer(p Entry) {
 func (w *Watch) TakeMissed() int64 { return w.missed.Swap(0) }
 
 // Stop ends the watch.
-func (w *Watch) Stop() { w.stop() }
+func (w *Watch) Stop() {
+	w.from.mu.Lock()
+	defer w.from.mu.Unlock()
+	delete(w.from.watches, w)
+}
 
 // names reports whether a policy is listed.
 func (s *PolicyNames) names(policy string) bool {

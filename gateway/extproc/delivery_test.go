@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // creating is a stage that begins an intent.
@@ -36,8 +37,9 @@ type deliveries struct {
 	delivered []filter.Delivery
 }
 
-func (d *deliveries) Deliver(_ context.Context, _ *filter.Exchange, one filter.Delivery) {
+func (d *deliveries) End(_ context.Context, _ *filter.Exchange, _ *ledger.Settlement, one filter.Delivery) error {
 	d.delivered = append(d.delivered, one)
+	return nil
 }
 
 // createStream is the server's side of a stream with a create, which Envoy ends by a half-close, a reset or both. It does so when it

@@ -9,21 +9,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// LingerTimeout limits reading the response to a run after the caller has disconnected. Reading continues only if the response determines
-// the cost of the run.
+// LingerTimeout is the maximum time for which the gateway continues to read the response to a run after the caller has disconnected. The
+// gateway continues only if it needs the response to determine the cost of the run.
 const LingerTimeout = 5 * time.Second
 
-// readsAfterDisconnect reports whether the response is still read after the caller has disconnected.
+// readsAfterDisconnect reports whether the gateway continues to read the response after the caller has disconnected.
 func (ex *Exchange) readsAfterDisconnect(row *operation.Spec) bool {
 	return ex.Cost.Reservation != nil && row.Kind == operation.KindJob && row.Synchronous && !row.Opaque
 }
 
-// outlast returns a context that is canceled, with the cause of its parent, the given time after the parent, or when leave is called. Once
-// the drain time has passed, it ends together with its parent.
-func (s *Streams) outlast(parent context.Context, after time.Duration) (_ context.Context, leave context.CancelFunc) {
+// outlast returns a context that stays valid for the given delay after parent is canceled. It is then canceled with context.Cause(parent).
+// It is canceled earlier if leave is called. After the drain time, the delay is zero.
+func (s *Streams) outlast(parent context.Context, delay time.Duration) (_ context.Context, leave context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
-		timer := time.NewTimer(after)
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -38,8 +38,8 @@ func (s *Streams) outlast(parent context.Context, after time.Duration) (_ contex
 	}
 }
 
-// sendWithFallback sends a request. If the platform refuses an extended body, it sends the previous body, because a refused call has not
-// been carried out.
+// sendWithFallback sends a request. If the platform refuses a body set by ExtendBody with 400 or 422, it sends the request once more with
+// the previous body. This is safe because the platform does not carry out a call that it refuses.
 func sendWithFallback(ctx context.Context, client *upstream.Client, ex *Exchange, r upstream.Request) (*http.Response, error) {
 	res, err := client.Do(ctx, r)
 	plain := ex.Body.beforeExtension

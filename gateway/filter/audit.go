@@ -55,7 +55,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// RecordIntent appends an intent to the audit log and returns its sequence number, or 0 without an audit log. It returns a problem with
+// RecordIntent appends an intent to the audit log and returns its sequence number, or 0 if there is no audit log. It returns a problem with
 // status 503 if the log cannot be written.
 func (ex *Exchange) RecordIntent(r audit.Record) (seq int64, err error) {
 	if ex.Ports.Audit == nil {
@@ -69,18 +69,16 @@ func (ex *Exchange) RecordIntent(r audit.Record) (seq int64, err error) {
 	return seq, nil
 }
 
-// RecordRead records that a lead has viewed records of the team. A failure to write the log does not fail the request.
+// RecordRead writes to the audit log that a lead has viewed records of the lead's team. A failure to write the log does not fail the
+// request.
 func (ex *Exchange) RecordRead() {
 	if ex.Ports.Audit == nil {
 		return
 	}
-	err := ex.Ports.Audit.Read(audit.Record{
+	ex.RecordFailure(ex.Ports.Audit.Read(audit.Record{
 		Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
 		Operation: ex.Route.ID, Resource: ex.Params["id"], Query: audit.ReadQuery(ex.Query),
-	})
-	if err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err
-	}
+	}))
 }
 
 // Response records the result of the call.
@@ -95,8 +93,6 @@ func (Audit) Response(_ context.Context, ex *Exchange) error {
 	if r.Resource == "" && ex.Sent == Answered && ex.Response.Status < http.StatusMultipleChoices {
 		r.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 	}
-	if err := ex.Ports.Audit.Result(ex.auditSeq, r); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // the intent was recorded
-	}
+	ex.RecordFailure(ex.Ports.Audit.Result(ex.auditSeq, r)) // the intent was recorded
 	return nil
 }

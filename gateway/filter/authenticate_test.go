@@ -49,10 +49,7 @@ func certified(t *testing.T, now time.Time) (*identity.Directory, *x509.Certific
 	if err := by.Parse(); err != nil {
 		t.Fatal(err)
 	}
-	authorities, err := identity.NewAuthorities(identity.Certificates{Authorities: []identity.Authority{by}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authorities := identity.NewAuthorities(identity.Certificates{Authorities: []identity.Authority{by}}, nil)
 	directory, err := identity.NewDirectory([]identity.Entry{{
 		Digest: identity.DigestOf("key_globex"), Caller: identity.Caller{Org: "globex", Key: "ci"},
 	}}, nil, authorities)

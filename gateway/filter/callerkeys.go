@@ -20,10 +20,11 @@ type StripCallerKeys struct{}
 // Name implements Filter.
 func (StripCallerKeys) Name() string { return "strip caller keys" }
 
-// Request removes environment variables that contain a key, and headers with a key from calls to load-balanced endpoints. It returns 422
-// for a key in any other part of the call that is sent to the platform: path, query, headers, labels, or the body including member names.
-// If the organisation sets RejectCallerKeys, keys in the environment and in those headers are refused as well. Inputs of jobs, chat bodies
-// and bodies for load-balanced endpoints belong to workers and are not searched.
+// Request removes environment variables whose value contains a key. From calls to load-balanced endpoints, Request also removes headers
+// that contain a key. It returns 422 for a key in any other part of the call that is sent to the platform: the path, the query, a header, a
+// label, or the body including its member names. If the organisation sets RejectCallerKeys, Request returns 422 instead of removing a
+// variable or header. It does not search the content meant for workers: inputs of jobs, chat bodies, and bodies for load-balanced
+// endpoints.
 func (StripCallerKeys) Request(_ context.Context, ex *Exchange) error {
 	holds := ex.pipeline.Callers.Directory.ContainsKey
 	at := ex.keyInHead(holds)
@@ -51,6 +52,7 @@ func (ex *Exchange) keyInHead(holds func(string) bool) string {
 	if holds(unescaped(path)) {
 		return "path"
 	}
+	ex.Progress.keylessPath = path == ex.In.Path
 	if holds(unescaped(query)) {
 		return "query"
 	}
@@ -70,8 +72,8 @@ func (ex *Exchange) keyInHead(holds func(string) bool) string {
 	return ""
 }
 
-// keyInHeaders collects headers that contain a key, which are not forwarded. If the organisation refuses such keys, it returns the name of
-// the refused part.
+// keyInHeaders sets ex.Body.removedHeaders to the headers that contain a key. These headers are not forwarded. If there are any and the
+// organisation sets RejectCallerKeys, keyInHeaders returns "headers".
 func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
 	for name, values := range endToEnd(ex.In.Header) {
 		if holds(name) || slices.ContainsFunc(values, holds) {
@@ -85,7 +87,8 @@ func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
 	return ""
 }
 
-// unescaped returns part of a request target together with its percent-decoded form if that differs.
+// unescaped returns text, which is a part of a request target, followed by its percent-decoded form. It returns only text if nothing can be
+// decoded.
 func unescaped(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
@@ -197,10 +200,10 @@ func (StripCallerKeys) Notes(ex *Exchange, _ string) []string { return ex.remove
 // removedKeyTexts describes the parts of a call that were removed because they contained a key.
 func (ex *Exchange) removedKeyTexts() (texts []string) {
 	if list := ex.Body.removedVars; len(list) > 0 {
-		texts = append(texts, strings.Join(list, ", ")+" of env contained a gateway key and was removed")
+		texts = append(texts, "removed from env because of a gateway key: "+strings.Join(list, ", "))
 	}
 	if list := ex.Body.removedHeaders; len(list) > 0 {
-		texts = append(texts, strings.Join(list, ", ")+" contained a gateway key and was removed from the headers")
+		texts = append(texts, "removed from the headers because of a gateway key: "+strings.Join(list, ", "))
 	}
 	return texts
 }

@@ -18,19 +18,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Translator serves a legacy dialect. The chain needs it for requests that do not reach the stages of the translator's feature.
+// Translator serves a legacy dialect. The chain uses it in stages that handle requests of all dialects.
 type Translator interface {
-	// Priority returns the priority of a request with a route. known is false if the priority depends on a body that has not been read; until
-	// then, the request has the priority of a change.
+	// Priority returns the priority of a request whose route is known. If the priority depends on the body and the body has not been decoded,
+	// it returns overload.Change and false.
 	Priority(ex *Exchange) (p overload.Priority, known bool)
-	// Refuse converts a refusal that did not come from the translator to the form of the dialect. The chain adds the headers of the problem.
+	// Refuse encodes p as an error response in the dialect. It is called for refusals that did not come from the translator. The chain adds
+	// the headers in p.
 	Refuse(p *problem.Problem) *Response
 	// ForDryRun returns a translator that stores nothing.
 	ForDryRun() Translator
 }
 
-// Calls makes the v2 calls of one legacy request. Each of them passes the Call stages and is sent to the platform. Its methods are safe for
-// concurrent use after Begin.
+// Calls runs the v2 calls of one legacy request. Each call passes the Call stages of the chain and is then sent to the platform. After
+// Begin has returned, the methods of Calls are safe for concurrent use.
 type Calls struct {
 	parent *Exchange
 	lists  memoryUse
@@ -38,9 +39,9 @@ type Calls struct {
 	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
 	// begun reports that a call was made. The first call is counted as the request itself.
 	begun bool
-	// over reports that the response is complete. Calls that end later are not part of the request's record.
+	// over reports that the response is complete. Calls that end later are not added to the record of the request.
 	over bool
-	// made are the calls whose intents end with the request.
+	// made contains the calls with an intent, which ends when the request ends.
 	made []*Exchange
 }
 
@@ -53,21 +54,23 @@ type Call struct {
 	Body any
 	// Template is the template whose values are in the body, or nil.
 	Template *TemplateOrigin
-	// Read reports that the translator only reads the response, so that its lists count against the memory limit.
+	// Read reports that the translator does not modify the decoded response; see [Calls.Run]. Lists in the response then count against the
+	// memory limit.
 	Read bool
-	// Fingerprint, StopAt and TerminateAt apply to creates; see [Translation].
+	// Fingerprint, StopAt and TerminateAt apply to calls that create a resource; see [Translation].
 	Fingerprint         string
 	StopAt, TerminateAt time.Time
 }
 
-// Begin prepares the calls of a request. lists limits the memory of the lists that are translated at the same time, until the responses are
-// sent; further calls wait.
-func (c *Calls) Begin(parent *Exchange, lists *Memory) {
-	c.parent, c.lists.memory, c.lists.factor = parent, lists, translatedSize
+// Begin prepares the calls of a request. The parameter memory limits the total size of the lists that are being translated for all
+// requests. Calls that exceed the limit wait until other responses have been sent.
+func (c *Calls) Begin(parent *Exchange, memory *Memory) {
+	c.parent, c.lists.memory, c.lists.factor = parent, memory, translatedSize
 	parent.Translation.lists = &c.lists
 }
 
-// New returns the exchange of a call by caller, who is the request's caller or acts in place of an anonymous one.
+// New returns a new exchange for call. The parameter caller is the authenticated caller or, for an anonymous request, the caller that the
+// gateway uses in its place.
 func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	ex := c.parent.child(call.Operation, caller, call.Params)
 	ex.Query, ex.Body.Doc, ex.Body.HasDoc = call.Query, call.Body, call.Body != nil
@@ -82,8 +85,8 @@ func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	return ex
 }
 
-// Run executes a call of a legacy request. It returns the decoded response body, or nil for an empty body. If Read is set, JSON objects in
-// the body are *strictjson.Node. The intent of a call that ends after the request is Undelivered.
+// Run runs the exchange of a call and returns the decoded response body, or nil if the body is empty. If [Call].Read is set, JSON objects
+// in the body are *strictjson.Node. If the request ends before the call, the intent of the call ends with the status [Undelivered].
 func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
 	read := ex.Translation.lists == &c.lists // set by New
 	chain, done := ex.pipeline.Chain, func() {}
@@ -94,13 +97,13 @@ func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
 	done()
 	body, err = decodeResponse(ex, read)
 	if c.end(ex) && ex.Idempotency != nil {
-		ex.Ports.Intents.Deliver(ctx, ex, Undelivered)
+		_ = ex.Ports.Intents.End(ctx, ex, nil, Undelivered) // writes asynchronously
 	}
 	return body, err
 }
 
-// decodeResponse decodes the body of a call's response. A response to a read that is not JSON counts as empty, because asking again would
-// not help.
+// decodeResponse decodes the body of a call's response. If a call that changes nothing gets a response that is not JSON, the response is
+// treated as empty, because a retry would not help.
 func decodeResponse(ex *Exchange, read bool) (any, error) {
 	a := ex.Response
 	if len(a.Body) == 0 {
@@ -117,10 +120,10 @@ func decodeResponse(ex *Exchange, read bool) (any, error) {
 	return doc, nil
 }
 
-// maxCalls limits the calls recorded for an exchange, because a GraphQL document can cause very many.
+// maxCalls is the maximum number of calls recorded for an exchange. A GraphQL document can cause more calls.
 const maxCalls = 64
 
-// end adds an ended call to the request's record. It reports whether the request has already ended.
+// end adds a completed call to the record of its request. If the request has already ended, end adds nothing and returns true.
 func (c *Calls) end(ex *Exchange) (outlived bool) {
 	ex.Response.Body = nil // the translator keeps its own copy
 	c.mu.Lock()
@@ -141,12 +144,13 @@ func (c *Calls) end(ex *Exchange) (outlived bool) {
 	return false
 }
 
-// later reports whether d was decided after before, judging by the remaining quotas, because calls end in any order.
-func later(before, d *ratelimit.Decision) bool {
-	return before == nil || len(before.Windows) == 0 || len(d.Windows) > 0 && d.Windows[0].Remaining <= before.Windows[0].Remaining
+// later reports whether d was decided after prev. It compares the remaining quotas, because calls may end in any order.
+func later(prev, d *ratelimit.Decision) bool {
+	return prev == nil || len(prev.Windows) == 0 || len(d.Windows) > 0 && d.Windows[0].Remaining <= prev.Windows[0].Remaining
 }
 
-// Finish sets the response of the request and adds the headers of its calls. operations and droppedFields are stored in [Translation].
+// Finish sets a as the response to the legacy request, and adds headers about the v2 calls that the request caused. It stores operations
+// and droppedFields in the request's [Translation].
 func (c *Calls) Finish(a *Response, operations, droppedFields []string) {
 	c.lists.shrinkTo(int64(len(a.Body)))
 	c.mu.Lock()

@@ -7,22 +7,23 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Filter is one stage of the chain; see [ResponseFilter] for its response phase. Name is the name of the stage in events and explanations.
-// Request checks or completes the exchange. It refuses the request by returning an error, or responds by setting ex.Response; both end the
-// request phase. Filters are shared by all exchanges and must not keep state about one of them.
+// Filter is one stage of the chain. Name returns the name of the stage, which appears in events and explanations. Request checks or
+// completes the exchange. To refuse the request, it returns an error; to respond, it sets ex.Response. Both end the request phase. Filters
+// are shared by all exchanges and must not store the state of an exchange. See [ResponseFilter] for the response phase.
 type Filter interface {
 	Name() string
 	Request(ctx context.Context, ex *Exchange) error
 }
 
-// ResponseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
-// Request was called. An error replaces the response.
+// ResponseFilter is a Filter with a response phase. The Response methods are called in reverse order, for every filter whose Request was
+// called. If Response returns an error, the problem for the error replaces the response.
 type ResponseFilter interface {
 	Filter
 	Response(ctx context.Context, ex *Exchange) error
@@ -31,19 +32,22 @@ type ResponseFilter interface {
 // Explainer is a Filter that explains its findings to operators.
 type Explainer interface {
 	Filter
-	// Notes returns the findings of the given stage about an exchange. It is called after the exchange has ended, possibly much later and
-	// under another configuration, so it must not depend on bodies or headers.
+	// Notes returns sentences about what the given stage found in an exchange. It may be called long after the exchange has ended, with the
+	// result of [Exchange.Snapshot] and under another configuration, so it must not depend on bodies or headers.
 	Notes(ex *Exchange, stage string) []string
 }
 
-// Chain runs filters over exchanges. Doors call RunHeaders, RunBody, Dispatch and RunResponse in this order, or [Pipeline.Run]. If
-// RunHeaders or RunBody returns false, the steps before RunResponse are omitted. Chain is immutable and safe for concurrent use.
+// Chain runs filters over exchanges. A server calls RunHeaders, RunBody, Dispatch and RunResponse in this order, or calls [Pipeline.Run].
+// If RunHeaders or RunBody returns false, the server calls RunResponse next. Chain is immutable and safe for concurrent use.
 type Chain struct {
 	// Headers are the stages that need only the request headers. Body are the stages that need the body. Call are the stages that check one
 	// v2 call.
 	Headers, Body, Call []Filter
-	// Help is added to refusals.
+	// Help is the contact information added to refusals.
 	Help Help
+
+	resolve   sync.Once // sets responses
+	responses [parts][]ResponseFilter
 }
 
 // Indexes of the parts of a chain.
@@ -95,8 +99,8 @@ const (
 	StageDispatch = "dispatch"
 )
 
-// Dispatch sends an exchange that has passed all stages, after RunBody has returned true. When it returns, ex.Response is set. The caller
-// must call done after sending the response.
+// Dispatch sends the call of an exchange to the platform. It must be called only after RunBody has returned true. When Dispatch returns,
+// ex.Response is set. The caller must call done after sending the response.
 func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	done, err := ex.Ports.Sender.Send(ctx, ex)
 	if err != nil {
@@ -106,8 +110,8 @@ func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	return done
 }
 
-// Fail sets the response to the problem for an error that occurred outside of the stages, in the door or at the platform, in the caller's
-// dialect. The door then calls RunResponse.
+// Fail sets the response to the problem for an error that occurred outside the filters. The problem is encoded in the caller's dialect, and
+// stage is recorded as the stage that failed. RunResponse must be called next.
 func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 	if !slices.Contains(ex.Progress.stages, stage) {
 		ex.enterStage(stage)
@@ -118,10 +122,10 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 // RunResponse runs the response phase: the Response methods of all filters whose Request was called, in reverse order. Afterwards
 // ex.Response is final.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
+	c.resolve.Do(c.resolveResponses)
 	for part := partCall; part >= partHeaders; part-- {
-		for _, entered := range slices.Backward(c.part(part)[:ex.Progress.entered[part]]) {
-			f, ok := entered.(ResponseFilter)
-			if !ok {
+		for _, f := range slices.Backward(c.responses[part][:ex.Progress.entered[part]]) {
+			if f == nil {
 				continue
 			}
 			if err := guard(ctx, ex, f.Name(), f.Response); err != nil {
@@ -138,6 +142,17 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	ex.Event.Complete(ex.Response.Status, len(ex.Response.Body))
 	if o := ex.Ports.Observer; o != nil && !ex.Progress.Nested {
 		o.Ended(ex)
+	}
+}
+
+// resolveResponses sets responses to the filters of each part, with nil for a filter without a response phase.
+func (c *Chain) resolveResponses() {
+	for part := range parts {
+		filters := c.part(part)
+		c.responses[part] = make([]ResponseFilter, len(filters))
+		for i, f := range filters {
+			c.responses[part][i], _ = f.(ResponseFilter)
+		}
 	}
 }
 
@@ -165,7 +180,7 @@ func (c *Chain) Explainers() Explainers {
 // Explainers maps the names of stages to their filters.
 type Explainers map[string]Explainer
 
-// Notes returns the findings of a stage about an exchange.
+// Notes returns sentences about what a stage found in an exchange.
 func (l Explainers) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
 		if n := l[stage]; n != nil {
@@ -178,7 +193,7 @@ func (l Explainers) Notes(ex *Exchange, stage string) []string {
 		notes = append(notes, fmt.Sprintf("the platform returned status %d", ex.Event.UpstreamStatus))
 	}
 	if ex.Adopted != "" {
-		notes = append(notes, ex.Adopted+" was created anyway and found afterwards")
+		notes = append(notes, ex.Adopted+" was found after the response to the call was lost")
 	}
 	return notes
 }

@@ -63,10 +63,7 @@ func (unpriced) ObserveCharge(string, map[string]any) {}
 
 func newRecorder(t *testing.T) *telemetry.Recorder {
 	t.Helper()
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), tracernoop.NewTracerProvider(), meternoop.NewMeterProvider(), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), tracernoop.NewTracerProvider(), meternoop.NewMeterProvider(), time.Now)
 	return r
 }
 
@@ -95,15 +92,11 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := newRecorder(t)
-			recent, err := NewReadCache(time.Now)
-			if err != nil {
-				t.Fatal(err)
-			}
 			judge := &EvaluatePolicies{
 				Policies: &tc.judge, Template: api.Operation("getTemplate"), Templates: api.Operation("listTemplates"),
 				Reader: &Reader{Recorder: recorder}, Recorder: recorder,
 			}
-			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, ReadCache: recent, Prices: unpriced{}, Approvals: unapproved{}}}
+			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, ReadCache: NewReadCache(time.Now), Prices: unpriced{}, Approvals: unapproved{}}}
 			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
 			ex.Operation, ex.Caller, ex.Tenant = api.Operation("createPod"), &identity.Caller{Org: "acme"}, &Tenant{ChangesBodies: tc.judge.changes}
 			ex.Body.Doc, ex.Body.HasDoc = decoded(t, tc.body), true

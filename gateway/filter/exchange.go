@@ -21,18 +21,18 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Names of the doors in events.
+// The values of Inbound.Door, which events contain too.
 const (
 	DoorHTTP    = "http"
 	DoorExtProc = "envoy"
 )
 
-// Inbound is a request as the door received it. Filters must not change it.
+// Inbound is a request as the gateway received it. Filters must not change it.
 type Inbound struct {
 	Door   string // DoorHTTP or DoorExtProc
 	Method string
-	// Path and Query are the unparsed parts of the request target. A request to the host name of a load-balanced endpoint has the
-	// equivalent path below BalancedPath.
+	// Path and Query are the path and the query of the request target, unparsed. For a request to the host name of a load-balanced endpoint,
+	// Path is the equivalent path under BalancedPath.
 	Path, Query string
 	// Host is the host of the request, possibly with a port.
 	Host string
@@ -41,7 +41,7 @@ type Inbound struct {
 	Header       http.Header
 	// Length is the declared length of the body, or -1 if none was declared.
 	Length int64
-	// Body is the complete body. It is nil while the body has not been received.
+	// Body is the complete body. It is nil until the body has been received.
 	Body []byte
 	// Source is the reader of the body, used after the Headers part. It is nil if Body is complete.
 	Source io.Reader
@@ -49,15 +49,15 @@ type Inbound struct {
 	Oversize, Truncated bool
 	// Peer is the caller's IP address without port: the address of the connection, or the one forwarded by a trusted load balancer.
 	Peer string
-	// Certificates is the client's verified certificate, followed by the other certificates that were sent with it. It is nil without a
-	// certificate, or if the door has no access to it.
+	// Certificates contains the verified client certificate, followed by the other certificates that the client sent. It is nil if the client
+	// sent no certificate or the gateway has no access to it.
 	Certificates []*x509.Certificate
-	// LimitError is set by the door to the refusal for a connection that exceeds a limit, and nil for other connections. LimitConcurrency
-	// returns it to the caller unless the call reduces costs.
+	// LimitError is the refusal for requests on a connection that exceeds a limit, nil for other connections. LimitConcurrency returns it for
+	// calls that do not reduce costs.
 	LimitError error
 	// Received is the time when the request arrived.
 	Received time.Time
-	// Authenticated is the time when a session presented its token at login. It is zero for requests that carry their own credential.
+	// Authenticated is the time of the login at which a session's token was presented. It is zero for requests with their own credential.
 	Authenticated time.Time
 }
 
@@ -68,17 +68,17 @@ type Outbound struct {
 	Path, Query string
 	Header      http.Header
 	Body        []byte
-	// Source is a body of Length bytes that is read while it is sent, nil if Body is the complete body. Length is -1 if unknown. Source is
-	// closed if it is an io.Closer.
+	// Source is a reader of the body, which is read while the request is sent. It is nil if Body is the complete body. Length is the length of
+	// the body in Source, or -1 if it is unknown. If Source implements io.Closer, it is closed after use.
 	Source io.Reader
 	Length int64
-	// Stream reports that the response is an event stream, whose parts are forwarded immediately.
+	// Stream reports that the response is an event stream. Its parts are forwarded immediately.
 	Stream bool
 	// Tunnel reports that the request asks for a WebSocket.
 	Tunnel bool
 	// Resent reports that the platform refused the body set by ExtendBody, and that the previous body was sent.
 	Resent bool
-	// Buffered delays the response until its whole body has been received. An interrupted response is then an error.
+	// Buffered delays the response until its whole body has been received, so that an interrupted response can be replaced with an error.
 	Buffered bool
 }
 
@@ -90,11 +90,11 @@ func (o *Outbound) Target() string {
 	return o.Path + "?" + o.Query
 }
 
-// SendState describes how far a call has got on its way to the platform.
+// SendState is the progress of a call to the platform.
 type SendState uint8
 
 const (
-	// NotSent means that the platform has received nothing of the call.
+	// NotSent means that the platform has not received any part of the call.
 	NotSent SendState = iota
 	// SentUnanswered means that the call was sent but no usable response was received. The platform may have carried it out.
 	SentUnanswered
@@ -102,18 +102,18 @@ const (
 	Answered
 )
 
-// Exchange is one request and its response on their way through the chain. It must be used by one goroutine at a time. Every field is set
-// by one package only; test/layering checks this.
+// Exchange holds one request, its response, and the state that the filters keep for the request. It is not safe for concurrent use. Each
+// field is set by only one package; test/layering checks this.
 type Exchange struct {
 	In  Inbound
 	Out Outbound
-	// Ports are the side effects available to filters.
+	// Ports contains the interfaces through which filters cause side effects.
 	Ports *Ports
 	// pipeline is the configuration under which the exchange runs.
 	pipeline *Pipeline
 
-	// RequestID is the caller's X-Request-Id, or a new ID if it is missing or malformed. DecisionID identifies the exchange in explanations
-	// and is always new.
+	// RequestID is the caller's X-Request-Id, or DecisionID if that header is missing or malformed. DecisionID is a new ID that identifies the
+	// exchange in explanations.
 	RequestID, DecisionID string
 	Dialect               route.Dialect
 	// Route is nil until the request is matched.
@@ -134,7 +134,7 @@ type Exchange struct {
 	Faults []string
 	// Sent is the progress of the call to the platform.
 	Sent SendState
-	// Adopted is the ID of a resource that was found after the response to its create was lost, "" otherwise.
+	// Adopted is the ID of the created resource if the resource was found after the response to the call had been lost, and "" otherwise.
 	Adopted string
 	// Calls are the v2 calls of a legacy exchange in order of completion, at most maxCalls.
 	Calls []*Exchange
@@ -203,7 +203,8 @@ func (ex *Exchange) Stage() string {
 	return ex.Progress.stages[len(ex.Progress.stages)-1]
 }
 
-// Stages returns the names of the stages reached so far, separated into request stages and stages of the v2 call.
+// Stages returns the names of the stages that the exchange has reached, in two lists: the stages of the request, and the stages of the v2
+// call.
 func (ex *Exchange) Stages() (request, call []string) {
 	if ex.Progress.callStart == 0 {
 		return ex.Progress.stages, nil
@@ -240,15 +241,15 @@ func (ex *Exchange) DisplayBody() any {
 	return ex.Body.Doc
 }
 
-// Snapshot returns a copy of the exchange for explanations, which may be retained and shown to operators. It has no body, headers or query,
-// which may contain secrets, and no reference to the configuration.
+// Snapshot returns a copy of the exchange that may be retained and shown to operators. The copy contains no body, headers or query, which
+// may contain secrets, and does not refer to the configuration.
 func (ex *Exchange) Snapshot() *Exchange {
 	r := &struct {
 		ex    Exchange
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
+	if c := ex.callers(); !ex.Progress.keylessPath && c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
 		path, params = "", nil // they contain a key
 	}
 	r.ex = Exchange{
@@ -300,8 +301,9 @@ func clip(s string) string {
 // BufferResponse delays the response until its whole body has arrived.
 func (ex *Exchange) BufferResponse() { ex.Out.Buffered = true }
 
-// MarkSent records that the call is being sent to the platform: the stage becomes StageDispatch, and ex.Sent SentUnanswered. Until
-// SetUpstreamResponse is called, the outcome of the call is therefore unknown. The sender calls it, and behind Envoy the door.
+// MarkSent records that the call is being sent to the platform. It enters StageDispatch and sets ex.Sent to SentUnanswered. The outcome of
+// the call counts as unknown until SetUpstreamResponse is called. A [Sender] calls MarkSent before it sends a call; the ext_proc server
+// calls it before Envoy sends a call.
 func (ex *Exchange) MarkSent() {
 	ex.Sent = SentUnanswered
 	ex.enterStage(StageDispatch)
@@ -313,29 +315,32 @@ func (ex *Exchange) SetUpstreamResponse(status int, header http.Header) {
 	ex.Response = &Response{Status: status, Header: header, Relayed: true}
 }
 
-// SimulateResponse records a as the platform's response. Dry runs use it in place of a call.
+// SimulateResponse sets the platform's response to the given one. Dry runs use it in place of a call.
 func (ex *Exchange) SimulateResponse(a *Response) { ex.Sent, ex.Response = Answered, a }
 
-// MarkInterrupted removes the platform's response because it ended early. The outcome of the call is then unknown, as if no response had
-// been received.
+// MarkInterrupted removes the platform's response from the exchange because the response ended early. The outcome of the call is then
+// unknown.
 func (ex *Exchange) MarkInterrupted() { ex.Response, ex.Sent = nil, SentUnanswered }
 
-// Delivery is the delivery status of a response.
+// Delivery reports whether the caller received a response.
 type Delivery uint8
 
 const (
-	// Undelivered means that the response did not reach the caller. A repeat of the request receives the resource that it created.
+	// Undelivered means that the response did not reach the caller. If the request is repeated, the repeat receives the resource that the
+	// first request created.
 	Undelivered Delivery = iota
-	// Delivered means that the response reached the caller, or that its loss was not noticed.
+	// Delivered means that the response reached the caller, as far as the gateway knows.
 	Delivered
+	// DeliveryPending means that the response has not been sent yet.
+	DeliveryPending
 )
 
-// AwaitsDelivery reports whether the intent of the call stays open until Deliver is called. This applies to nested calls, whose response is
-// only part of the caller's response, and to calls through Envoy, which may give up on the response.
+// AwaitsDelivery reports whether the intent of the call ends only when Deliver is called. Nested calls await delivery, because each of
+// their responses is only a part of the caller's response. Calls sent by Envoy await delivery, because Envoy may discard the response.
 func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
 
-// Undelivered returns the calls that await delivery: the exchange itself or, for a legacy request, its create calls. Deliver ends their
-// intents.
+// Undelivered returns the calls that have an intent and await delivery: the v2 calls of a legacy request or, for any other request, the
+// exchange itself. Deliver ends the intents of these calls.
 func (ex *Exchange) Undelivered() []*Exchange {
 	if ex.Idempotency != nil && ex.AwaitsDelivery() {
 		return []*Exchange{ex}
@@ -343,20 +348,23 @@ func (ex *Exchange) Undelivered() []*Exchange {
 	return ex.Translation.creates
 }
 
-// Deliver ends the intents of the calls that await delivery. A failed response counts as Undelivered for all of them.
+// Deliver ends the intents of all calls returned by [Exchange.Undelivered]. d reports whether the caller received the response. If the
+// response has a 5xx status or its Failed field is set, Deliver records [Undelivered] instead of d.
 func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
 	if ex.Response.Status >= http.StatusInternalServerError || ex.Response.Failed {
 		d = Undelivered
 	}
 	for _, c := range ex.Undelivered() {
-		ex.Ports.Intents.Deliver(ctx, c, d)
+		_ = ex.Ports.Intents.End(ctx, c, nil, d) // writes asynchronously
 	}
 }
 
-// SetBodySource sets the reader of the inbound request's body. [ReadBody] reads it after the Headers part.
+// SetBodySource sets the reader from which the [ReadBody] stage reads the body of the inbound request. ReadBody runs after the stages of
+// Headers.
 func (ex *Exchange) SetBodySource(body io.Reader) { ex.In.Source = body }
 
-// SetBody sets the complete body of the inbound request, if the door has received it before the Body part; see also SetBodySource.
+// SetBody sets the complete body of the inbound request. Servers that receive the whole body before the stages of Body run call SetBody;
+// other servers call SetBodySource.
 func (ex *Exchange) SetBody(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
 
 // methodLabel maps unusual methods to "other" to bound the number of metric labels.

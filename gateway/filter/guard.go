@@ -10,17 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Guard slows down guessing of keys: once an address has failed too often, each further invalid key gets 429. Credentials are checked
-// before the address, so a valid key always works, even if other callers with the same address fail. Guard is safe for concurrent use.
+// Guard limits attempts to guess keys. After too many failed attempts from an address, further invalid keys from this address are refused
+// with 429. The gateway checks the credential before it checks the address, so a valid credential always works, even if other callers with
+// the same address send invalid ones. Guard is safe for concurrent use.
 type Guard struct {
 	attempts, anonymous *ratelimit.AddressLimiter
 	exempt              []netip.Prefix
 }
 
-// NewGuard returns a Guard with one limiter for failed attempts and one for anonymous requests. Addresses in exempt are never limited; use
-// it for load balancers, whose address all callers share.
-func NewGuard(attempts, questions *ratelimit.AddressLimiter, exempt []netip.Prefix) *Guard {
-	return &Guard{attempts: attempts, anonymous: questions, exempt: exempt}
+// NewGuard returns a Guard. attempts limits failed attempts, and anonymous limits anonymous requests. Addresses in exempt are never
+// limited. exempt contains the addresses of load balancers, because all their callers share an address.
+func NewGuard(attempts, anonymous *ratelimit.AddressLimiter, exempt []netip.Prefix) *Guard {
+	return &Guard{attempts: attempts, anonymous: anonymous, exempt: exempt}
 }
 
 // countFailure counts a failed attempt of an address and returns 429 if there were too many.
@@ -33,8 +34,8 @@ func (g *Guard) countFailure(peer string) error {
 	return nil
 }
 
-// Attempt counts a failed attempt in advance. The caller calls undo if the attempt succeeds. If the address has no attempts left, nothing is counted,
-// undo is nil, and wait is the time until the next attempt.
+// Attempt counts a failed attempt in advance. The caller calls undo if the attempt succeeds. If the address has no attempts left, nothing
+// is counted, undo is nil, and wait is the time until the next attempt is allowed.
 func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 	addr, limited := g.address(peer)
 	if !limited {
@@ -56,7 +57,7 @@ func (g *Guard) countAnonymous(peer string) error {
 	return nil
 }
 
-// returnAnonymous uncounts one anonymous request of an address.
+// returnAnonymous removes one anonymous request from the count of an address.
 func (g *Guard) returnAnonymous(peer string) {
 	if addr, limited := g.address(peer); limited {
 		g.anonymous.Return(addr)

@@ -11,18 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// HeaderLabels is the request header with labels for a new resource: a list of name=value. The ledger stores labels with the resource. They
-// are not sent to the platform.
+// HeaderLabels is the request header with labels for a new resource: a comma-separated list of name=value pairs. The ledger stores the
+// labels with the resource. They are not sent to the platform.
 const HeaderLabels = "X-Tollgate-Labels"
 
-// Labels parses the labels of creates of resources that the ledger counts, and ignores the header of other calls. It removes the gateway's
-// own labels from responses.
+// Labels parses HeaderLabels if the call creates a resource that the ledger counts, and ignores the header of other calls. In the response
+// phase it removes the gateway's own labels from responses.
 type Labels struct{}
 
 // Name implements Filter.
 func (Labels) Name() string { return "read labels" }
 
-// Request returns 422 for labels that the caller may not set, and for missing required labels.
+// Request returns 422 for malformed labels, for labels that the caller may not set, and for missing required labels.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if row.Verb != operation.VerbCreate || !ledger.IsCounted(row.Kind) {
@@ -33,7 +33,7 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	labels, faults := ledger.ReadLabels(HeaderLabels, given+","+ex.Caller.Labels, rules)
 	faults = append(faults, bound(ex.Caller, given)...)
 	if len(faults) > 0 {
-		p := problem.Invalid.New("the labels in " + HeaderLabels + " cannot be set")
+		p := problem.Invalid.New(HeaderLabels + " has labels that are malformed or not allowed, or lacks required labels")
 		p.Errors = faults
 		return p
 	}
@@ -41,8 +41,8 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// bound returns an error message for each label in the header that only the caller's token or certificate may set, even if it does not set
-// the label.
+// bound returns an error message for each label in the header that only the caller's token or certificate may set. This applies even if the
+// token or certificate does not set the label.
 func bound(c *identity.Caller, given string) []string {
 	if len(c.CredentialLabels) == 0 {
 		return nil

@@ -16,7 +16,7 @@ const (
 	batchLife = 7 * 24 * time.Hour
 )
 
-// JobRetention returns the time for which the platform retains the job of this call if the job has not ended yet.
+// JobRetention returns how long the platform keeps the job that this call submits, from submission, unless the job ends earlier.
 func (ex *Exchange) JobRetention() time.Duration {
 	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)
@@ -48,7 +48,5 @@ func (*CheckOwnership) note(ctx context.Context, ex *Exchange) {
 	defer cancel()
 	job := ledger.Job{Endpoint: ex.Params["id"], ID: ex.Cost.Run.ID}
 	owner := ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	if err := ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // on a public model, the job then has no owner
-	}
+	ex.RecordFailure(ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life)) // on a public model, the job then has no owner
 }

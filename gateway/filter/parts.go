@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Progress holds the stages that an exchange has reached, with their times.
+// Progress records the stages that an exchange has reached, and the start time of each stage.
 type Progress struct {
-	// Nested reports that the exchange is part of another one.
+	// Nested reports that the exchange is a call of another exchange.
 	Nested bool
 	// routeErr is the reason why no route matched. It is returned only after authentication and rate limiting.
 	routeErr error
@@ -25,14 +25,16 @@ type Progress struct {
 	callStart int
 	// clock measures the stages.
 	clock stageClock
+	// keylessPath reports that In.Path was searched for callers' keys and contains none.
+	keylessPath bool
 	// forwarded lists query parameters that are missing from the API description but are sent to the platform.
 	forwarded []string
 	// page builds the caller's page of a list, nil for other calls.
 	page *pageBuilder
 }
 
-// Admission is the state of the stages that admit a request: authentication, quotas, concurrency limits, the memory of the body, and the
-// fair share of the platform's quota.
+// Admission is the state of the stages that decide whether to accept a request: authentication, rate limits, concurrency limits, memory
+// limits for bodies, and the team's share of the platform's rate limit.
 type Admission struct {
 	// Slot is the slot of the concurrency limit, nil without one.
 	Slot *overload.Slot
@@ -41,25 +43,25 @@ type Admission struct {
 	// counted reports that the exchange was counted against the caller's quotas. A nested exchange may have been counted together with its
 	// parent.
 	counted bool
-	// provisional reports that the store was down and the effect of the call on costs was unknown, so that the failure policy is applied
-	// later. mutates reports that such a legacy request changes something; the reads that prepare the change then pass. Nested exchanges
-	// inherit both.
+	// provisional reports that the call was admitted without being counted, because the store was down and the effect of the call on costs was
+	// not known yet; see [RecheckRateLimit]. mutates reports that a provisionally admitted legacy request changes something, so that the reads
+	// that prepare the change are admitted too. Nested exchanges inherit both fields.
 	provisional, mutates bool
-	// memory is the memory of a body read after the Headers part, nil without one.
+	// memory is the memory taken for a body that is read after the Headers part, or nil.
 	memory *memoryUse
-	// shared reports that the call was admitted to the account's fair share.
+	// shared reports that FairShare admitted the call.
 	shared bool
 }
 
-// Translation contains facts about a request and its calls from the translator of a legacy dialect.
+// Translation holds what the translator of a legacy dialect has determined about a request or one of its calls.
 type Translation struct {
-	// Fingerprint identifies repeats of a legacy create, "" to use the body.
+	// Fingerprint is the fingerprint of a legacy request that creates a resource. If it is "", the fingerprint is computed from the body.
 	Fingerprint string
 	// StopAt and TerminateAt are the times when the gateway stops and terminates the new pod, zero for never.
 	StopAt, TerminateAt time.Time
-	// Operations are the operation names of a legacy request, nil before it was parsed.
+	// Operations are the operation names of a legacy request, nil until the request has been parsed.
 	Operations []string
-	// DroppedFields are fields of a legacy request that v2 cannot express.
+	// DroppedFields are the fields of a legacy request that v2 cannot express.
 	DroppedFields []string
 	// template is the template whose values the translator wrote into the body, or nil.
 	template *TemplateOrigin
@@ -69,8 +71,8 @@ type Translation struct {
 	creates []*Exchange
 }
 
-// TemplateOrigin is a template whose values a translator has copied into a body that does not name the template. Policies treat the call as
-// if it named the template.
+// TemplateOrigin identifies a template whose values a translator has copied into a body. The body does not name the template, but policies
+// treat the call as if the body did.
 type TemplateOrigin struct {
 	// TemplateID is the ID that the caller named.
 	TemplateID string
@@ -118,7 +120,8 @@ type Evaluation struct {
 	PriceErr error
 }
 
-// Approval is the state of the stage that lets an operator's approval permit a call which policies or budgets deny.
+// Approval is the state of the approval stage. This stage permits a call that policies or budgets deny if an operator has approved the
+// call.
 type Approval struct {
 	// Grant is the approval used by the call, or nil.
 	Grant *Grant
@@ -126,17 +129,18 @@ type Approval struct {
 	Fingerprint string
 }
 
-// Grant is an approval used by an exchange. Before and After are its record before and after the use. [Approvals].GiveBack restores Before.
+// Grant is an approval used by an exchange. Before and After are the stored record before and after the use. [Approvals].GiveBack restores
+// Before.
 type Grant struct {
 	Before *approval.Record
 	After  approval.Entry
 }
 
-// Cost holds the reservation for a call and the facts in its response that determine its cost.
+// Cost holds the reservation for a call, and the facts in the response that determine the cost of the call.
 type Cost struct {
 	// Reservation is the ledger's reservation for the call, or nil.
 	Reservation *Reservation
-	// Run is the report of a run taken from the response, nil until the response was read to its end.
+	// Run is the report about a run in the response, nil until the response has been read to its end.
 	Run *RunReport
 	// UsageRequested reports that the gateway, not the caller, asked for the usage report.
 	UsageRequested bool
@@ -146,9 +150,10 @@ type Cost struct {
 	Batch bool
 }
 
-// IdempotencyState is the deduplication state of a call that must not be carried out twice. A request without an idempotency key that finds
-// intents of equal requests polls until it knows, for each of them, whether its caller is still connected. An intent with a connected
-// caller is a separate request. The resource of an intent without one becomes the response to this request, which is a repeat.
+// IdempotencyState is the deduplication state of a call that must not be carried out twice. A request without an idempotency key may find
+// the intents of equal requests. For each of these intents, the request then polls the store until it knows whether the caller of the
+// intent is still connected. If that caller is connected, the two requests are separate. If that caller has disconnected, this request is a
+// repeat, and the response to this request contains the resource that the intent created.
 type IdempotencyState struct {
 	Keys DedupKeys
 	// Fingerprint is the fingerprint of the request.
@@ -157,9 +162,9 @@ type IdempotencyState struct {
 	HasKey bool
 	// Intent is the intent of this call. Its ID is set before it is recorded.
 	Intent Intent
-	// Separate lists the intents of equal requests that are not repeated by this request, because their callers are still connected.
+	// Separate lists the intents of equal requests whose callers are still connected. This request is not a repeat of these requests.
 	Separate []string
-	// QueriedAt is the time of the first query to other gateways whether the callers of equal requests are connected, by the store's clock.
+	// QueriedAt is the time, by the store's clock, when other gateways were first asked whether the callers of equal requests are connected.
 	// It is zero before that.
 	QueriedAt time.Time
 	// Polls counts how often the request has polled for the status of other intents.
@@ -172,7 +177,8 @@ type IdempotencyState struct {
 	Outcome Outcome
 }
 
-// Reservation is the ledger's reservation for an exchange: the request to the ledger, its answer, and the amounts of the resource.
+// Reservation describes the amounts that the ledger reserves for a call. It contains the request to the ledger, the ledger's Quote, and the
+// amounts of the resource that the call affects.
 type Reservation struct {
 	ledger.Reservation
 	Quote ledger.Quote
@@ -182,8 +188,8 @@ type Reservation struct {
 	// Admitted reports that the ledger admitted the call. A call that reduces costs proceeds even if the ledger did not. Charged reports that
 	// the reserved amounts were, or may have been, charged.
 	Admitted, Charged bool
-	// Revocation ends an intent that the store may have recorded although it reported an error, nil without such an intent. The settlement of
-	// the call writes it. The call does not use that intent.
+	// Revocation ends an intent that the store may have recorded although it returned an error. It is nil if there is no such intent. It is
+	// written together with the settlement of the call, which does not use the intent.
 	Revocation *ledger.IntentUpdate
 	// Current are the amounts of the resource as known now, Before the amounts when it was read for the call.
 	Current, Before ledger.Amounts
@@ -206,7 +212,7 @@ func (r *Reservation) snapshot() *Reservation {
 	return kept
 }
 
-// RunReport is the report about a run in a response.
+// RunReport holds the facts about a run that the response contains.
 type RunReport struct {
 	telemetry.Job
 

@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Ports are the side effects of the chain. Filters cause effects only through the Ports of their Exchange, so the same chain with other
-// ports is a dry run.
+// Ports contains the interfaces through which filters cause side effects. Filters cause side effects only through the Ports of their
+// Exchange, so the same chain can perform a dry run with other Ports.
 type Ports struct {
 	// Gate limits concurrent work; nil admits everything.
 	Gate *overload.Gate
@@ -36,9 +36,9 @@ type Ports struct {
 	Intents Intents
 	// Approvals stores requests for approval and grants.
 	Approvals Approvals
-	// Keeper snoozes resources: it exempts them from idle handling until a date, at their owner's request.
-	Keeper *ledger.Snoozer
-	// Background runs a create that may outlive its request. It ends with the process.
+	// Snoozer snoozes resources: it exempts them from idle handling until a date, at their owner's request.
+	Snoozer *ledger.Snoozer
+	// Background runs a function that creates a resource and may outlive its request. It ends with the process.
 	Background func(create func())
 	// Sender sends the checked call to the platform.
 	Sender Sender
@@ -52,7 +52,7 @@ type Ports struct {
 	Decisions Decisions
 	// Audit records changes; nil records nothing.
 	Audit *audit.Log
-	// LeadsMayManage permits leads to manage keys and requests for approval of their team.
+	// LeadsMayManage permits leads to manage the keys of their team and its requests for approval.
 	LeadsMayManage bool
 	// Observer receives completed exchanges; it may be nil.
 	Observer Observer
@@ -69,15 +69,16 @@ type Shares interface {
 	Observe(org string, status int, h http.Header)
 }
 
-// Ledger reserves and settles the cost of calls, for the stages of package money, and knows the owners of resources, for CheckOwnership. It
-// is implemented by *ledger.Ledger.
+// Ledger reserves and settles the cost of calls, for the stages of package money, and returns the owners of resources, for CheckOwnership.
+// It is implemented by *ledger.Ledger.
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
 	Settle(ctx context.Context, org string, s *ledger.Settlement) error
-	// Owners returns the owners of the resources followed by the owners of the jobs. The Owner is zero for resources of the organisation
-	// and for unknown ones.
+	// Owners returns the owners of the resources followed by the owners of the jobs. The Owner is zero for resources that belong to the
+	// organisation, and for unknown resources and jobs.
 	Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error)
-	// CachedOwners returns the owners known to this gateway while the ledger is unavailable, the zero Owner for unknown ones.
+	// CachedOwners returns the owners that this gateway remembers, for use while the ledger is unavailable. The Owner of an unknown resource
+	// is zero.
 	CachedOwners(org string, resources []string) []ledger.Owner
 	// SetJobOwner stores the owner of a job for the given time.
 	SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error
@@ -95,18 +96,18 @@ type Intents interface {
 	Enter(ctx context.Context, ex *Exchange, key string) error
 	// MayRepeat reports whether a call whose intent is not recorded yet may be a repeat.
 	MayRepeat(ctx context.Context, ex *Exchange) bool
-	// Reserve records the intent of a call, atomically with the reservation in ex.Cost if there is one. If the call turns out to be a
-	// repeat, repeated is true, and the exchange has a response or err is the refusal.
+	// Reserve records the intent of a call, atomically with the reservation in ex.Cost if there is one. If the call turns out to be a repeat,
+	// repeated is true; then either the exchange has a response or err is the refusal.
 	Reserve(ctx context.Context, ex *Exchange) (q ledger.Quote, repeated bool, err error)
-	// MaySend reports whether the call of an intent may still be sent. Search looks for the resource of a create whose response was lost.
+	// MaySend reports whether the call of an intent may still be sent. Search looks for the resource of a call whose response was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// End ends the intent, atomically with the settlement if s is not nil. Deliver ends the intent of a call that awaits delivery.
-	End(ctx context.Context, ex *Exchange, s *ledger.Settlement) error
-	Deliver(ctx context.Context, ex *Exchange, d Delivery)
+	// End ends the intent, atomically with the settlement if s is not nil. d is DeliveryPending until the response has been sent. A call
+	// that awaits delivery needs another End after that, which does not wait for the store and cannot fail.
+	End(ctx context.Context, ex *Exchange, s *ledger.Settlement, d Delivery) error
 }
 
-// Approvals uses and requests approvals of denied calls. It is implemented by *grants.Grants.
+// Approvals finds and uses approvals of denied calls, and requests new ones. It is implemented by *grants.Grants.
 type Approvals interface {
 	// Approve uses the approval of a call and returns the violations that it permits. Without an approval, it requests one, adds the
 	// request to the refusal p, and returns nil.
@@ -134,23 +135,23 @@ type Decisions interface {
 }
 
 // Observer receives each exchange when its response is complete, before the response is written. The v2 calls of a legacy exchange are in
-// its Calls and are not reported separately. The exchange must not be retained; parts that are kept must be copied.
+// its Calls and are not reported separately. An Observer must not retain the exchange, and must copy the parts that it keeps.
 type Observer interface {
 	Ended(ex *Exchange)
 }
 
-// Pipeline is one compiled configuration as used by the doors. It is immutable. Each exchange uses one Pipeline throughout.
+// Pipeline is a compiled configuration. It is immutable. An exchange uses the same Pipeline from beginning to end.
 type Pipeline struct {
 	Chain *Chain
 	Ports Ports
-	// Callers contains everyone who may call.
+	// Callers contains the directory of callers.
 	Callers *Callers
 	// Table determines the dialect of a path; nil treats all paths as v2.
 	Table *route.Table
-	// BalancedDomain is the suffix of the host names of load-balanced endpoints after the endpoint's ID, such as ".lb.example.com". ""
-	// disables them.
+	// BalancedDomain is the domain of load-balanced endpoints with a leading dot, such as ".lb.example.com". The host name of an endpoint is
+	// its ID followed by BalancedDomain. "" disables such host names.
 	BalancedDomain string
-	// Upstream holds the organisations' credentials for the Envoy door, which does not send requests itself.
+	// Upstream provides the organisations' credentials to the ext_proc server, which does not send requests itself.
 	Upstream *upstream.Client
 	// Revision identifies the configuration.
 	Revision string
@@ -176,7 +177,7 @@ func (p *Pipeline) NewDryRun(in Inbound, ports *Ports, caller *identity.Caller) 
 	return ex
 }
 
-// path returns the path of a request. For the host name of a load-balanced endpoint, it is the equivalent path below BalancedPath.
+// path returns the path of a request. For the host name of a load-balanced endpoint, it is the equivalent path under BalancedPath.
 func (p *Pipeline) path(in *Inbound) string {
 	id, named := p.endpoint(in.Host)
 	if !named {
@@ -207,9 +208,9 @@ func (p *Pipeline) endpoint(host string) (id string, named bool) {
 // BalancedPath is the path prefix of load-balanced endpoints, followed by the endpoint's ID.
 const BalancedPath = "/lb/"
 
-// Run runs the whole chain: RunHeaders, RunBody, Dispatch, RunResponse and Deliver, with the status Delivered. The inbound request has its
-// whole body in Body, or a Source to read it from. When Run returns, the response is complete unless it is a stream. done must be called
-// after the response has been sent; it releases the stream and the memory of the response.
+// Run runs the whole chain: RunHeaders, RunBody, Dispatch, RunResponse and Deliver, with the status Delivered. ex.In must have the whole
+// body in Body, or a Source from which the body can be read. When Run returns, the response is complete unless it is a stream. done must be
+// called after the response has been sent; it releases the stream and the memory of the response.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	leave := func() {}
 	if p.Chain.RunHeaders(ctx, ex) && p.Chain.RunBody(ctx, ex) {

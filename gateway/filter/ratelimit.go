@@ -17,9 +17,9 @@ import (
 // RateLimit counts a request against the quotas of its key, team and organisation, and of the classes of its operation, in one atomic step:
 // a refused call uses none of them. Every authenticated request counts, whatever its outcome.
 //
-// RateLimit runs in the Headers part, and again in the Call part for the v2 calls that a legacy request is translated to. Each of these
-// calls is counted like a request, except for the first: key, team and organisation have already counted the request itself, so that only
-// the classes count the first call. [RecheckRateLimit] runs after the policies.
+// RateLimit runs in the Headers part. For the v2 calls of a legacy request, it runs again in the Call part. The first of these calls counts
+// only against the quotas of classes, because the request itself has already counted against the quotas of the key, the team and the
+// organisation. Each further call counts like a request. [RecheckRateLimit] runs after the policies.
 //
 // While the store is down, the failure policies apply, but calls that reduce costs are never refused: stops, deletes, cancellations, and
 // updates that lower the cost of a resource. If the effect of a call on costs is not known yet, RateLimit admits the call provisionally.
@@ -103,6 +103,9 @@ func countCall(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect 
 	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
 	if d.Allowed {
 		return nil
+	}
+	for _, v := range d.Violated {
+		ex.Event.Throttled = append(ex.Event.Throttled, v.Scope.String()+" "+v.Window)
 	}
 	return limited(&d)
 }

@@ -32,10 +32,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = providers.Shutdown(context.WithoutCancel(t.Context())) })
-	recorder, err := telemetry.NewRecorder(nil, providers.Tracer(), providers.Meter(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorder := telemetry.NewRecorder(nil, providers.Tracer(), providers.Meter(), nil)
 	limit := ratelimit.Limit{Minute: 10}
 	f := &RateLimit{Recorder: recorder}
 	tenant := &Tenant{ID: "acme", Limits: map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindKey, ID: "ann"}: limit}, Classes: map[string][]Class{"createPod": {

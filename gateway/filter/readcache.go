@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -16,9 +15,8 @@ const (
 	recentFor = 2 * time.Second
 )
 
-// ReadCache caches resources of the platform for two seconds, so that the candidates of one plan, or a burst of calls about one resource,
-// do not read it repeatedly. Before a resource is changed, it is always read from the platform and not from the cache. ReadCache is safe
-// for concurrent use.
+// ReadCache caches resources of the platform for two seconds, so that a burst of calls about one resource does not read it repeatedly.
+// Before a resource is changed, it is always read from the platform and not from the cache. ReadCache is safe for concurrent use.
 type ReadCache struct {
 	now func() time.Time
 
@@ -37,12 +35,9 @@ type recentObject struct {
 }
 
 // NewReadCache returns an empty ReadCache that uses the given clock.
-func NewReadCache(now func() time.Time) (*ReadCache, error) {
-	objects, err := lru.New[recentKey, recentObject](maxRecent)
-	if err != nil {
-		return nil, fmt.Errorf("read cache: %w", err)
-	}
-	return &ReadCache{now: now, objects: objects}, nil
+func NewReadCache(now func() time.Time) *ReadCache {
+	objects, _ := lru.New[recentKey, recentObject](maxRecent) // lru.New fails only for a size below 1
+	return &ReadCache{now: now, objects: objects}
 }
 
 // get returns a resource that was read recently.

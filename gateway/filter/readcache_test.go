@@ -7,10 +7,7 @@ import (
 
 func TestRecentObjects(t *testing.T) {
 	now := time.Unix(1000, 0)
-	r, err := NewReadCache(func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := NewReadCache(func() time.Time { return now })
 	key, other := recentKey{"acme", "/v2/pods/p1"}, recentKey{"globex", "/v2/pods/p1"}
 	has := func(k recentKey) bool { _, ok := r.get(k); return ok }
 

@@ -5,9 +5,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// MaxRunCost returns the maximum cost of a run, or of all requests added to a batch together with the most expensive of them. known is
-// false if the cost is unlimited or unknown.
-func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Money, known bool) {
+// MaxRunCost returns the maximum cost of a run. If the call adds requests to a batch, total is the maximum cost of these requests together,
+// and largest the maximum cost of the most expensive request. Otherwise both are the same. known is false if the cost has no upper limit or
+// is unknown.
+func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (total, largest catalog.Money, known bool) {
 	body, _ := ex.Body.Doc.(map[string]any)
 	switch {
 	case ex.Opaque():
@@ -16,8 +17,8 @@ func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Mo
 		body = nil // the body of the original job is unknown
 	}
 	if !ex.AddsToBatch() {
-		most, known = price.MaxCost(body, ex.OutboundSize())
-		return most, most, known
+		total, known = price.MaxCost(body, ex.OutboundSize())
+		return total, total, known
 	}
 	requests, _ := body["requests"].([]any)
 	for _, item := range requests {
@@ -27,9 +28,9 @@ func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Mo
 		if err != nil || !ok {
 			return 0, 0, false
 		}
-		most, dearest = most+one, max(dearest, one)
+		total, largest = total+one, max(largest, one)
 	}
-	return most, dearest, true
+	return total, largest, true
 }
 
 // AddsToBatch reports whether the call adds requests to a batch.

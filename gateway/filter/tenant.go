@@ -4,14 +4,15 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Class is a configured group of operations with quotas in addition to the caller's, counted as ratelimit.KindClass. It is unrelated to
-// ratelimit.Class, which distinguishes reads from writes.
+// Class is a configured group of operations with quotas in addition to the caller's quotas. They are counted in scopes of kind
+// ratelimit.KindClass. It is unrelated to ratelimit.Class, which distinguishes reads from writes.
 type Class struct {
 	ID string
 	// Per determines which calls share the quota.
@@ -40,8 +41,8 @@ type Tenant struct {
 	ID string
 	// PlatformName is the name of the platform, which names of secrets must not begin with, "" if unknown.
 	PlatformName string
-	// Contact is the contact line in refusals, "" for the gateway's default.
-	Contact string
+	// Contact is the contact in refusals, the zero value for the gateway's default.
+	Contact problem.Contact
 	// Limits contains the quotas of all scopes, including unlimited ones. An ID that ends with a colon, such as ci: for the tokens of the
 	// issuer ci, applies to all IDs with that prefix that have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
@@ -62,11 +63,12 @@ type Tenant struct {
 	KeyLabels map[string][]ledger.LabelRule
 	// Isolation restricts access to the resources of other callers.
 	Isolation Isolation
-	// RejectCallerKeys refuses bodies with a caller's key in the environment instead of removing the key.
+	// RejectCallerKeys refuses calls with a caller's key in an environment variable or a header, instead of removing the variable or header;
+	// see [StripCallerKeys].
 	RejectCallerKeys bool
-	// ModelPaths are the paths below openai/v1/ that modelCall forwards.
+	// ModelPaths are the paths under openai/v1/ that modelCall forwards.
 	ModelPaths []string
-	// Unknown selects which undescribed parts of requests are forwarded.
+	// Unknown selects which parts of requests are forwarded although the API description does not contain them.
 	Unknown Unknown
 	// ChangesBodies reports that policies may change bodies.
 	ChangesBodies bool

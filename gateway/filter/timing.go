@@ -16,12 +16,10 @@ type stageClock struct {
 
 // mark records that the stage with the given index starts now.
 func (c *stageClock) mark(stage int) {
-	now := time.Now()
 	if stage == 0 {
-		c.begin = now
-	}
-	if stage < len(c.marks) {
-		c.marks[stage] = uint32(min(math.MaxUint32, max(0, now.Sub(c.begin).Microseconds())))
+		c.begin = time.Now()
+	} else if stage < len(c.marks) {
+		c.marks[stage] = uint32(min(math.MaxUint32, time.Since(c.begin).Microseconds())) // time.Since reads one clock, time.Now two
 	}
 }
 
@@ -37,7 +35,7 @@ func (c *stageClock) stop() {
 type StageTime struct{ Start, Took time.Duration }
 
 // StageTimes returns the times of the stages of a completed exchange, in the order of [Exchange.Stages], or nil if the exchange has not
-// ended. Stages after the last measured one have no entry.
+// ended. Stages that were reached after the last measured stage have no entry.
 func (ex *Exchange) StageTimes() []StageTime {
 	c := &ex.Progress.clock
 	if c.total == 0 {

@@ -21,10 +21,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Deduplicator implements [filter.Intents]: it ensures that a resource is created only once. A request that equals another request in
-// progress is a repeat, unless the caller of the other request is still connected: two connected clients with equal bodies want two
-// resources, but a client that disconnects and retries wants one. Repeats are answered without evaluating policies again: the result of an
-// allowed call stands, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
+// Deduplicator implements [filter.Intents]: it ensures that a resource is created only once. If a request equals another request in
+// progress and the caller of the other request has disconnected, the request is a repeat. If that caller is still connected, the requests
+// are separate: two connected clients with equal bodies want two resources, but a client that disconnects and retries wants one. A repeat
+// receives the result of the earlier call without a new evaluation of the policies, even if policies or budgets would refuse the call now.
+// A Deduplicator is immutable.
 type Deduplicator struct {
 	// Tracker tracks the intents of this gateway.
 	Tracker *Tracker
@@ -33,10 +34,10 @@ type Deduplicator struct {
 	Account *upstream.Account
 	// Addresses rewrites the URLs of found resources.
 	Addresses filter.RewriteAddresses
-	// LookupTimeout limits the search for a resource by a request. 0 disables the search.
+	// LookupTimeout is the maximum duration of the search for the resource of a call whose response was lost. 0 disables the search.
 	LookupTimeout time.Duration
-	// CallTimeout is the maximum duration of a call, and Unresolved the additional time for finding its resource. After both, an intent
-	// without a resource counts as a call that created nothing, and an equal request is made as a new one. Unresolved equals
+	// CallTimeout is the maximum duration of a call, and Unresolved the additional time for finding its resource. After both, a call whose
+	// resource has not been found counts as a call that created nothing, and an equal request counts as a new request. Unresolved must equal
 	// money.Reserve.Unresolved.
 	CallTimeout, Unresolved time.Duration
 }
@@ -61,8 +62,8 @@ func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key strin
 	return err
 }
 
-// answerKeyed answers a repeated request with an idempotency key. If it returns nil without setting a response, the call may be made,
-// because the earlier call created nothing.
+// answerKeyed responds to a repeated request with an idempotency key. If it returns nil without setting a response, the call may be sent:
+// no earlier call exists, or the earlier call created nothing.
 func (f *Deduplicator) answerKeyed(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState) error {
 	seen, err := f.Tracker.TryRecord(ctx, &o.Keys, &filter.Intent{}, nil)
 	switch {
@@ -117,13 +118,13 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if o.HasKey || ex.Progress.Nested {
 		o.Intent.Preexisting = f.existing(ctx, ex, row.Kind)
 	}
-	o.Keys.Lookalikes = f.Tracker.LookalikeKey(ex.Caller.Org, lookalikeDigest(row.Kind, o.Intent.Name, o.Intent.Shape))
+	o.Keys.Lookalikes = lookalikeKey(row.Kind, o.Intent.Name, o.Intent.Shape)
 	return nil
 }
 
-// lookalikeDigest returns a digest of the properties that identify a resource.
-func lookalikeDigest(kind operation.Kind, name, shape string) string {
-	return filter.Digest(string(kind), name, strings.ToLower(shape))
+// lookalikeKey returns the store key shared by all intents for resources of the same kind, name and shape.
+func lookalikeKey(kind operation.Kind, name, shape string) string {
+	return "l" + filter.Digest(string(kind), name, strings.ToLower(shape))
 }
 
 // record records the intent of a call without a reservation, unless the call is a repeat. If the store is down, a call without an
@@ -182,9 +183,9 @@ func (f *Deduplicator) MayRepeat(ctx context.Context, ex *filter.Exchange) bool 
 	return !o.HasKey && !o.Recorded && len(f.others(ctx, ex).Intents) > 0
 }
 
-// Reserve records the intent of a call, atomically with its reservation if there is one. A refused reservation records nothing. If the
-// ledger fails, the intent may have been recorded without confirmation; it is abandoned and the message that ends it is stored in the
-// reservation's Revocation.
+// Reserve records the intent of a call. If the call has a reservation, Reserve makes the reservation in the same atomic step, and records
+// no intent if the ledger refuses the reservation. If the ledger returns an error, the store may nevertheless have recorded the intent. In
+// this case, the call proceeds without an intent, and the Revocation of the reservation contains the update that ends the recorded intent.
 func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	o, held := ex.Idempotency, ex.Cost.Reservation
 	if held == nil {
@@ -240,8 +241,8 @@ func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *l
 	return err
 }
 
-// begin tracks the recorded intent. noted is the time when the intent was recorded, by the store's clock. at is a time on this gateway's
-// clock that is not later.
+// begin tracks the recorded intent. noted is the time when the intent was recorded, by the store's clock. at is a time not after the
+// recording, by this gateway's clock.
 func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
 	o := ex.Idempotency
 	o.Recorded, o.Intent.Began = true, noted
@@ -249,15 +250,19 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 	f.Tracker.Track(ctx, &o.Keys, o.Intent, at)
 }
 
-// errPaused is the reason why a call is not sent.
+// errPaused is the cause of the 503 for a call that is not sent.
 var errPaused = errors.New("the gateway process was paused for longer than its lease")
 
 // End ends the intent of a call, atomically with its settlement if s is not nil. If the call was refused before its intent was recorded,
-// and repeats an earlier call that was allowed, the resource of that call replaces the refusal.
-func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
+// but repeats an earlier call that was allowed, End responds with the resource of the earlier call instead of the refusal.
+func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement, d filter.Delivery) error {
 	o := ex.Idempotency
-	if s != nil {
+	switch {
+	case s != nil:
 		return f.settleWith(ctx, ex, s)
+	case d != filter.DeliveryPending:
+		f.endDelivered(ctx, ex, d)
+		return nil
 	}
 	if refused := ex.Event.Refusal; !o.Recorded && !o.HasKey && refused != "" && refused != string(problem.OutcomeUnknown) {
 		if seen := f.others(ctx, ex); len(seen.Intents) > 0 {
@@ -277,8 +282,8 @@ func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.S
 }
 
 // storeResponse stores the response to a request with an idempotency key. If the gateway refused the call, or the platform certainly has
-// not started it, the intent is deleted so that the request can be retried. The intents of a legacy request's calls that created nothing
-// are deleted too, because the request continues with its next candidate.
+// not started it, the intent is deleted so that the request can be retried. If a call of a legacy request created nothing, its intent is
+// deleted too, because the request may continue with another call.
 func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Idempotency
 	e := nextState(ctx, ex)
@@ -294,8 +299,8 @@ func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 	ex.RecordFailure(f.Tracker.End(ctx, &o.Keys, &o.Intent, e))
 }
 
-// end writes the end of an intent. If the intent is over, it writes after the response has been sent. If Deliver will end the intent, it
-// writes nothing.
+// end writes the new state of an intent. If the intent has ended, the write is asynchronous. If endDelivered will end the intent, end writes
+// nothing.
 func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Idempotency
 	e := nextState(ctx, ex)
@@ -335,9 +340,9 @@ func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 	return &filter.IntentUpdate{Unindex: true}
 }
 
-// Deliver ends the intent of a call that awaits delivery. If the response was not delivered or the caller has disconnected, the resource is
-// left for a repeat of the request.
-func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
+// endDelivered ends the intent of a call whose response has been sent. If the response did not arrive or the caller has disconnected, the
+// intent becomes abandoned, so that a repeat of the request can adopt the resource.
+func (f *Deduplicator) endDelivered(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
 	o := ex.Idempotency
 	if o.Outcome != filter.OutcomeCreated || o.HasKey {
 		return
@@ -363,7 +368,7 @@ func decided(ex *filter.Exchange) bool {
 	}
 }
 
-// storedResponse returns the form of a response that is stored for repeats, or nil if it is too long.
+// storedResponse returns the part of a response that is stored for repeats, or nil if the body is too long.
 func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 	if len(a.Body) > filter.MaxStoredBody {
 		return nil
@@ -379,7 +384,8 @@ func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 
 // fingerprint returns the fingerprint of a request; equal requests have equal fingerprints. Fingerprints are stored, and short secrets
 // could be guessed from them. Fingerprints of requests with credentials are therefore keyed with the platform key. After a change of the
-// platform key, a repeat with the same idempotency key, or of a request with an unknown outcome, is a new request.
+// platform key, a repeat of such a request is no longer recognised. It is refused with 422 if it has the same idempotency key, and is a new
+// request otherwise.
 func (f *Deduplicator) fingerprint(ex *filter.Exchange) string {
 	print := plainFingerprint(ex)
 	switch row, _ := operation.Lookup(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of other kinds contain no credentials

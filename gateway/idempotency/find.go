@@ -13,10 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// searchExpired reports whether it is too late to search for the resource of a call of the given age.
-func (f *Deduplicator) searchExpired(age time.Duration) bool { return age > f.CallTimeout+f.Unresolved }
-
-// deadline returns the time when a request stops searching for the outcome of a create. For a legacy request it is the deadline of the
+// deadline returns the time at which a request stops searching for the resource of a call. For a legacy request, it is the deadline of the
 // request.
 func (f *Deduplicator) deadline(ctx context.Context, ex *filter.Exchange) time.Time {
 	if end, ok := ctx.Deadline(); ex.Progress.Nested && ok {
@@ -82,8 +79,8 @@ func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind opera
 	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, ledger.IsCounted)
 }
 
-// existing returns the IDs of all resources of a kind without creation times. It returns nil for other kinds, and if the list cannot be
-// read.
+// existing returns the IDs of all resources of a kind if such resources have no creation time. It returns nil if they have one, or if the
+// list cannot be read.
 func (f *Deduplicator) existing(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
 	if hasCreationTime(kind) {
 		return nil
@@ -111,12 +108,12 @@ func hasCreationTime(kind operation.Kind) bool {
 // claimName returns the name of a resource in claims.
 func claimName(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimFound claims a resource, which the ledger's reconciler has found, for the call of a hold; see Claim. It reports whether that call
-// created the resource.
+// ClaimFound claims a resource that the ledger's reconciler has found, for the call of the hold h; see [Tracker.Claim]. It reports whether
+// the claim succeeded, which means that the call created the resource.
 func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	w := filter.DedupKeys{
 		Org: org, Owner: h.Owner.Key,
-		Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description)),
+		Lookalikes: lookalikeKey(f.Kind, h.Metadata.Name, h.Metadata.Description),
 	}
 	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimName(f.Kind, f.ID))
 }

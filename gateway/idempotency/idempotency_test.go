@@ -85,10 +85,10 @@ func TestOutbox(t *testing.T) {
 		}
 	}
 	for i, org := range []string{"a", "a", "b", "a"} {
-		b.add(org, &ledger.IntentUpdate{Fingerprint: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
+		b.add(&ledger.IntentUpdate{Org: org, Fingerprint: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
 	}
 	flush()
-	if diff := cmp.Diff([]string{"0", "3"}, b.endedIntents("", "wa")); diff != "" || !b.has("1") || b.has("4") {
+	if diff := cmp.Diff([]string{"0", "3"}, b.endedIntents("a", "wa")); diff != "" || !b.has("1") || b.has("4") {
 		t.Errorf("over, while the store is away (-want +got):\n%s", diff)
 	}
 	b.retry()
@@ -99,11 +99,11 @@ func TestOutbox(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"0", "1"}, {"2"}, {"3"}}, wrote); diff != "" {
 		t.Errorf("written, in order (-want +got):\n%s", diff)
 	}
-	if b.has("0") || b.endedIntents("", "wa") != nil {
+	if b.has("0") || b.endedIntents("a", "wa") != nil {
 		t.Error("what is written is kept")
 	}
 	for i := range maxQueued + 1 {
-		if took := b.add("a", &ledger.IntentUpdate{}); took != (i < maxQueued) {
+		if took := b.add(&ledger.IntentUpdate{}); took != (i < maxQueued) {
 			t.Fatalf("end %d: taken %t", i, took)
 		}
 	}
@@ -117,7 +117,7 @@ func desks(client redistest.Conn) (a, b *Tracker, w *filter.DedupKeys) {
 	a.SetPeers("a", nil)
 	b.SetPeers("b", nil)
 	wish := a.Keys("acme", "ann", "p")
-	wish.Lookalikes = a.LookalikeKey("acme", "looks")
+	wish.Lookalikes = "llooks"
 	return a, b, &wish
 }
 

@@ -33,21 +33,21 @@ func (l *lease) renewed(at time.Time, known bool) {
 	l.last = at
 }
 
-// held reports whether the lease has been held without interruption since a time until now.
-func (l *lease) held(since, now time.Time) bool {
+// held reports whether the lease was held without interruption from start to now.
+func (l *lease) held(start, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.since.After(since) && elapsed(l.last, now) <= leaseDuration/2
+	return !l.since.After(start) && elapsed(l.last, now) <= leaseDuration/2
 }
 
-// elapsed returns the time between two times by the monotonic clock or by the wall clock, whichever is longer. The wall clock includes the
-// time during which the machine was suspended.
-func elapsed(from, to time.Time) time.Duration {
-	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
+// elapsed returns the time from start to end, measured by the monotonic clock or by the wall clock, whichever is longer. The wall clock
+// includes the time during which the machine was suspended.
+func elapsed(start, end time.Time) time.Duration {
+	return max(end.Sub(start), end.Round(0).Sub(start.Round(0)))
 }
 
-// canDeclareDead reports whether this gateway has seen the store without interruption for at least the lease duration, and may therefore
-// declare others dead.
+// canDeclareDead reports whether this gateway has been connected to the store without interruption for at least the lease duration. It may
+// then declare other gateways dead.
 func (l *lease) canDeclareDead(now time.Time) bool { return l.held(now.Add(-leaseDuration), now) }
 
 // leases returns the key of the hash that contains the latest heartbeat of each incarnation.
@@ -81,8 +81,8 @@ func (d *Tracker) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// Dead returns how long another gateway has been silent. dead is set if that gateway is known to be dead, because its lease has expired. It
-// is not set if the lease may be missing because the store has lost data.
+// Dead reports whether the lease of another gateway has expired, so that the gateway is known to be dead. silent is the time since its last
+// heartbeat. If the lease may be missing only because the store has lost data, dead is false.
 func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duration, dead bool) {
 	if !d.lease.canDeclareDead(time.Now()) {
 		return 0, false
@@ -103,10 +103,4 @@ func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duratio
 	ms, err := strconv.ParseInt(text, 10, 64)
 	silent = clock.Val().Sub(time.UnixMilli(ms))
 	return silent, err == nil && silent > leaseDuration
-}
-
-// dead reports whether another gateway is known to be dead.
-func (d *Tracker) dead(ctx context.Context, gateway string) bool {
-	_, dead := d.Dead(ctx, gateway)
-	return dead
 }

@@ -23,23 +23,18 @@ type outbox struct {
 	spawn func(f func())
 
 	mu      sync.Mutex // guards the fields below
-	waiting []queuedEnd
+	waiting []ledger.IntentUpdate
 	writing bool
 }
 
-type queuedEnd struct {
-	org    string
-	ending ledger.IntentUpdate
-}
-
 // add queues a message. It returns false if the queue is full.
-func (b *outbox) add(org string, e *ledger.IntentUpdate) bool {
+func (b *outbox) add(e *ledger.IntentUpdate) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) >= maxQueued {
 		return false
 	}
-	b.waiting = append(b.waiting, queuedEnd{org, *e})
+	b.waiting = append(b.waiting, *e)
 	b.begin()
 	return true
 }
@@ -77,14 +72,11 @@ func (b *outbox) next() []ledger.IntentUpdate {
 		b.writing = false
 		return nil
 	}
-	var batch []ledger.IntentUpdate
-	for _, e := range b.waiting[:min(maxBatch, len(b.waiting))] {
-		if e.org != b.waiting[0].org {
-			break
-		}
-		batch = append(batch, e.ending)
+	n := 1
+	for n < min(maxBatch, len(b.waiting)) && b.waiting[n].Org == b.waiting[0].Org {
+		n++
 	}
-	return batch
+	return slices.Clone(b.waiting[:n])
 }
 
 // finishBatch removes n written messages. After an error it stops the writer until the next heartbeat.
@@ -104,16 +96,16 @@ func (b *outbox) finishBatch(n int, err error) {
 func (b *outbox) has(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.waiting, func(e queuedEnd) bool { return e.ending.Intent == id })
+	return slices.ContainsFunc(b.waiting, func(e ledger.IntentUpdate) bool { return e.Intent == id })
 }
 
-// endedIntents returns intents under the given key whose end is queued but not yet stored.
-func (b *outbox) endedIntents(org, wish string) []string {
+// endedIntents returns the IDs of the intents under a key whose end is queued but not stored yet.
+func (b *outbox) endedIntents(org, key string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var ids []string
 	for i := range b.waiting {
-		if e := &b.waiting[i].ending; e.Org == org && e.Fingerprint == wish && e.Row == "" {
+		if e := &b.waiting[i]; e.Org == org && e.Fingerprint == key && e.Row == "" {
 			ids = append(ids, e.Intent)
 		}
 	}

@@ -8,35 +8,36 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // pollTick is the interval for answering queries of other gateways.
 const pollTick = 100 * time.Millisecond
 
+// announcementInterval is the interval for taking part in the recoveries that other gateways have announced.
+const announcementInterval = 500 * time.Millisecond
+
 // queryTTL is the lifetime of a query in the store.
 const queryTTL = time.Minute
 
 // Run renews the lease and answers queries of other gateways until ctx ends.
 func (d *Tracker) Run(ctx context.Context) error {
-	ticks := time.NewTicker(pollTick)
-	defer ticks.Stop()
-	var due time.Time
-	for {
-		if now := time.Now(); !now.Before(due) {
+	var renewal, announcements time.Time
+	return tasks.Every(pollTick, func(ctx context.Context) {
+		now := time.Now()
+		if !now.Before(renewal) {
 			if d.renewLease(ctx) == nil {
 				d.outbox.retry()
 			}
-			due = now.Add(heartbeatInterval)
+			renewal = now.Add(heartbeatInterval)
 		}
 		d.answerQueries(ctx)
-		_ = d.store.RestoreAnnounced(ctx) // retried at the next tick
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
+		if !now.Before(announcements) {
+			_ = d.store.RestoreAnnounced(ctx) // retried after the interval
+			announcements = now.Add(announcementInterval)
 		}
-	}
+	})(ctx)
 }
 
 // queryKey is the key under which other gateways ask about an intent. replyKey is the key of the reply. The value of both is the time of
@@ -44,12 +45,12 @@ func (d *Tracker) Run(ctx context.Context) error {
 func (d *Tracker) queryKey(org, id string) string { return d.orgPrefix(org) + "asked/" + id }
 func (d *Tracker) replyKey(org, id string) string { return d.orgPrefix(org) + "told/" + id }
 
-// queryCaller asks the gateway that executes an intent whether the caller is still connected. It returns true if that gateway has answered
-// so to a query made at or after the given time by the store's clock.
-func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Time) bool {
+// queryCaller asks the gateway that executes an intent whether the caller is still connected. It returns true if that gateway has confirmed
+// this in reply to a query made at or after queriedAt, by the store's clock.
+func (d *Tracker) queryCaller(ctx context.Context, org, id string, queriedAt time.Time) bool {
 	var reply *redis.StringCmd
 	_, err := d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Set(ctx, d.queryKey(org, id), asked.UnixMilli(), queryTTL)
+		p.Set(ctx, d.queryKey(org, id), queriedAt.UnixMilli(), queryTTL)
 		reply = p.Get(ctx, d.replyKey(org, id))
 		return nil
 	})
@@ -57,10 +58,10 @@ func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Ti
 		return false
 	}
 	at, err := reply.Int64()
-	return err == nil && at >= asked.UnixMilli()
+	return err == nil && at >= queriedAt.UnixMilli()
 }
 
-// answerQueries answers the queries about callers that are known to be connected.
+// answerQueries replies to queries about callers that are known to be connected.
 func (d *Tracker) answerQueries(ctx context.Context) {
 	for org, ids := range d.trackedSince(time.Now().Add(-pollTick)) {
 		keys := make([]string, len(ids))

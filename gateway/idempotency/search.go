@@ -12,11 +12,11 @@ import (
 // MaySend reports whether the call of an intent may still be sent; see [Tracker.MaySend].
 func (f *Deduplicator) MaySend(id string) bool { return f.Tracker.MaySend(id) }
 
-// Search determines the outcome of a create whose response was lost. It looks for the resource with increasing pauses until the deadline of
-// the request. If it finds the resource, the resource becomes the response; otherwise Search returns 504.
+// Search determines the outcome of a call that creates a resource, if the response was lost. It looks for the resource with increasing
+// pauses until the deadline of the request. If it finds the resource, the resource becomes the response; otherwise Search returns 504.
 func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
-	looks := -1
+	attempts := -1
 	switch o.Outcome = outcome(ex); o.Outcome {
 	case filter.OutcomeNotSent, filter.OutcomeRefused:
 		return nil
@@ -24,28 +24,27 @@ func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 		o.Intent.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 		return nil
 	case filter.OutcomeFailed:
-		looks = 1
+		attempts = 1
 	case filter.OutcomeUnknown:
 	}
-	found, err := f.search(ctx, ex, o, looks)
+	found, err := f.search(ctx, ex, o, attempts)
 	switch {
 	case found != nil:
 		o.Outcome = filter.OutcomeCreated
 		o.Intent.Resource, _ = found["id"].(string)
 		return ex.Adopt(found)
-	case err == nil && looks == 1:
+	case err == nil && attempts == 1:
 		return nil // the platform reported a failure and nothing was created
 	}
 	o.Outcome = filter.OutcomeUnknown
-	if err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err
-	}
+	ex.RecordFailure(err)
 	return outcomeUnknown(ex)
 }
 
-// search looks for the resource of a call until its deadline, at most looks times unless looks is negative.
+// search looks for the resource of a call until the deadline of the request. It makes at most the given number of attempts; a negative
+// number means no limit.
 func (f *Deduplicator) search(
-	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, looks int,
+	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, attempts int,
 ) (found map[string]any, err error) {
 	if f.LookupTimeout == 0 && !ex.Progress.Nested {
 		return nil, nil
@@ -54,7 +53,7 @@ func (f *Deduplicator) search(
 	defer cancel()
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
-	for wait := firstPause; looks != 0; looks-- {
+	for wait := firstPause; attempts != 0; attempts-- {
 		goes := sleep(ctx, wait)
 		found, err = f.find(ctx, ex, &o.Keys, &o.Intent, f.Reader.Recorder.Now().Sub(ex.In.Received))
 		if found != nil || !goes {
@@ -65,7 +64,7 @@ func (f *Deduplicator) search(
 	return found, err
 }
 
-// outcome classifies the platform's response to a create. It must be called before other stages modify the response.
+// outcome classifies the platform's response to a call that creates a resource. It must be called before other stages modify the response.
 func outcome(ex *filter.Exchange) filter.Outcome {
 	switch ex.Sent {
 	case filter.NotSent:

@@ -12,7 +12,7 @@ import (
 )
 
 // Deduplicate is the stage that answers repeated requests; see [Deduplicator]. The intent of a call is recorded later, together with its
-// reservation. Without ex.Ports.Intents, as in a dry run, every request is treated as the first.
+// reservation. If ex.Ports.Intents is nil, as in a dry run, no request is treated as a repeat.
 type Deduplicate struct{}
 
 // stageIdempotency is the name of the stage.
@@ -40,7 +40,7 @@ func (Deduplicate) Response(ctx context.Context, ex *filter.Exchange) error {
 	if ex.Idempotency == nil {
 		return nil
 	}
-	return ex.Ports.Intents.End(ctx, ex, nil)
+	return ex.Ports.Intents.End(ctx, ex, nil, filter.DeliveryPending)
 }
 
 // Notes implements Explainer.
@@ -51,8 +51,8 @@ func (Deduplicate) Notes(ex *filter.Exchange, _ string) []string {
 	return []string{ex.Adopted + " was created by an earlier request whose response was lost"}
 }
 
-// RecoverLost is the stage that determines the outcome of a create whose response was lost; see [Deduplicator.Search]. It runs before other
-// stages modify the platform's response.
+// RecoverLost is the stage that determines the outcome of a call that creates a resource, if the response was lost; see
+// [Deduplicator.Search]. It runs before other stages modify the platform's response.
 type RecoverLost struct{}
 
 // Name implements Filter.
@@ -67,7 +67,8 @@ func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// Response replaces a response with an unknown outcome: by the created resource if it is found, and by a 504 otherwise.
+// Response replaces the response if the outcome of the call is unknown. The new response contains the created resource if it is found, and
+// is a 504 otherwise.
 func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if o := ex.Idempotency; o == nil || !o.Recorded || row.Verb != operation.VerbCreate {
@@ -79,14 +80,14 @@ func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
 // maxIdempotencyKey is the maximum length of a key in bytes.
 const maxIdempotencyKey = 255
 
-// idempotencyKey returns the idempotency key, or "". The draft defines it as an RFC 9651 string. Because many clients omit the quotation
-// marks, they are optional.
+// idempotencyKey returns the idempotency key, or "". The key is defined as an RFC 9651 string
+// (draft-ietf-httpapi-idempotency-key-header-07). The quotation marks are optional here, because many clients omit them.
 func idempotencyKey(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", problem.BadRequest.New("more than one " + filter.HeaderIdempotencyKey)
+		return "", problem.BadRequest.New("the request has more than one " + filter.HeaderIdempotencyKey + " header")
 	}
 	key := strings.TrimSpace(values[0])
 	if strings.HasPrefix(key, `"`) {

@@ -18,11 +18,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 )
 
-// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. An intent begins
-// with Enter, Note or TryRecord, and Track. It ends with End, which waits for the store, with EndAsync, which does not, or with Ending and
-// MarkEnded, which write its end as part of another store operation. Tracker is safe for concurrent use. It does not own its client.
+// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. To begin an intent,
+// call Enter, then TryRecord or Note, then Track. To end it, call End, which waits for the store, or EndAsync, which does not. Ending and
+// MarkEnded end an intent as part of another store operation. Tracker is safe for concurrent use. It does not own its client.
 type Tracker struct {
-	// Gateway identifies this incarnation of this gateway.
+	// Gateway identifies this gateway process. It changes when the process restarts.
 	Gateway string
 
 	client redis.Cmdable
@@ -50,7 +50,8 @@ type trackedIntent struct {
 	noted time.Time
 }
 
-// NewTracker returns a Tracker whose keys begin with prefix. Writes that need not delay a response run in spawn. It does not dial.
+// NewTracker returns a Tracker whose keys begin with prefix. gateway identifies this gateway process. spawn runs a function in a new
+// goroutine; it is used for writes that need not delay a response. NewTracker does not connect to the store.
 func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Tracker {
 	d := &Tracker{
 		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger,
@@ -67,9 +68,9 @@ func (d *Tracker) Store() *redisstore.Intents { return d.store }
 // unknownPeer represents gateways whose heartbeats have not been received yet. It never completes a recovery.
 const unknownPeer = "?"
 
-// SetPeers sets the name under which this gateway restores lost intents, which unlike Gateway stays the same when the process restarts, and
-// a function that returns the names of all live gateways. alive is nil if no other gateway can share the store. SetPeers must be called
-// before the tracker is used.
+// SetPeers sets the name under which this gateway restores lost intents, and a function that returns the names of all live gateways. Unlike
+// Gateway, the name stays the same when the process restarts. alive must be nil if no other gateway can share the store. SetPeers must be
+// called before the tracker is used.
 func (d *Tracker) SetPeers(name string, alive func() []string) {
 	d.alive = alive
 	d.store.SetPeers(name, d.memory.all, d.peers)
@@ -86,43 +87,41 @@ func (d *Tracker) peers() []string {
 	return d.alive()
 }
 
-// Keys returns the store keys shared by equal requests without an idempotency key. print is the digest of caller, operation and
-// fingerprint.
-func (d *Tracker) Keys(org, owner, print string) filter.DedupKeys {
-	return filter.DedupKeys{Org: org, Owner: owner, Pending: "w" + print, Response: "a-", Lookalikes: "l-"}
+// Keys returns the store keys that equal requests without an idempotency key share. digest is the digest of the caller, the operation and
+// the fingerprint.
+func (d *Tracker) Keys(org, owner, digest string) filter.DedupKeys {
+	return filter.DedupKeys{Org: org, Owner: owner, Pending: "w" + digest, Response: "a-", Lookalikes: "l-"}
 }
 
-// KeysFor returns the store keys shared by requests with the same idempotency key. print is the digest of caller, operation and idempotency
-// key.
-func (d *Tracker) KeysFor(org, owner, print string) filter.DedupKeys {
-	return filter.DedupKeys{Org: org, Owner: owner, Pending: "wk" + print, Response: "a" + print, Lookalikes: "l-"}
+// KeysFor returns the store keys that requests with the same idempotency key share. digest is the digest of the caller, the operation and
+// the idempotency key.
+func (d *Tracker) KeysFor(org, owner, digest string) filter.DedupKeys {
+	return filter.DedupKeys{Org: org, Owner: owner, Pending: "wk" + digest, Response: "a" + digest, Lookalikes: "l-"}
 }
-
-// LookalikeKey returns the store key of lookalikes. looks is the digest of the kind, name and shape of their resources.
-func (d *Tracker) LookalikeKey(_, looks string) string { return "l" + looks }
 
 // orgPrefix returns the prefix of an organisation's keys.
 func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "}:" }
 
-// Note returns the message that records an intent as part of another store operation, such as a reservation. The intents in past do not
-// prevent the recording; see TryRecord.
-func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
+// Note returns a message that records an intent as part of another store operation, such as a reservation. Intents listed in separate do
+// not prevent the recording; see TryRecord.
+func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, separate []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
 	return &ledger.IntentRecord{
 		Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID,
-		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...),
+		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), separate...),
 	}
 }
 
-// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past, which are known to be
-// separate requests. It returns what the store has under these keys. If the intent has no ID, TryRecord only reads.
-func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
+// TryRecord records an intent if the store has no response and no other intents under its keys. It ignores the intents listed in separate,
+// whose requests are known to be separate from this one. It returns the response and the other intents found under these keys. If the
+// intent has no ID, TryRecord only reads.
+func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, separate []string) (filter.Pending, error) {
 	n := &ledger.IntentRecord{
 		Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
 		Ignored: d.outbox.endedIntents(w.Org, w.Pending),
 	}
 	if i.ID != "" {
-		n = d.Note(w, i, past)
+		n = d.Note(w, i, separate)
 	}
 	found, err := d.store.Record(ctx, n)
 	if err != nil {
@@ -145,8 +144,9 @@ func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.
 	return seen, nil
 }
 
-// Enter registers a request that is about to record an intent. Until done is called, equal requests treat the request as separate while its
-// caller is connected, even before the intent is recorded.
+// Enter registers a request that is about to record the intent with the given ID. While its caller is connected, identical requests on this
+// gateway are treated as separate requests, not as repeats. The caller of Enter calls done, which ends the registration unless Track has
+// been called.
 func (d *Tracker) Enter(caller context.Context, w *filter.DedupKeys, id string) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -182,7 +182,7 @@ func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.In
 }
 
 // MaySend reports whether the call of an intent may be sent. It returns false if this gateway's lease may have expired since the intent was
-// recorded: another gateway may then have declared this one dead, and have let a repeat proceed.
+// recorded: another gateway may then have declared this gateway dead and sent the call of a repeat.
 func (d *Tracker) MaySend(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,18 +190,18 @@ func (d *Tracker) MaySend(id string) bool {
 	return h == nil || elapsed(h.noted, time.Now()) <= leaseDuration/2 || d.lease.held(h.noted, time.Now())
 }
 
-// CallerStatus reports whether the caller of another intent is still connected. If asked is zero, it uses only the facts known here and the
-// lease of the gateway that executes the intent. Otherwise it also asks that gateway, and accepts answers given since the time asked, by
-// the store's clock.
-func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.CallerStatus {
+// CallerStatus reports whether the caller of another intent is still connected. If queriedAt is zero, it uses only what this gateway knows
+// and the lease of the gateway that executes the intent. Otherwise it also asks the executing gateway, and accepts replies to queries made
+// at or after queriedAt, by the store's clock.
+func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, queriedAt time.Time) filter.CallerStatus {
 	if i.Abandoned || i.Unresolved {
 		return filter.CallerGone
 	}
 	if i.Gateway != d.Gateway {
-		switch {
-		case !asked.IsZero() && d.queryCaller(ctx, org, i.ID, asked):
+		if !queriedAt.IsZero() && d.queryCaller(ctx, org, i.ID, queriedAt) {
 			return filter.CallerConnected
-		case d.dead(ctx, i.Gateway):
+		}
+		if _, dead := d.Dead(ctx, i.Gateway); dead {
 			return filter.CallerGone
 		}
 		return filter.CallerUnknown
@@ -219,9 +219,9 @@ func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent
 	}
 }
 
-// Abandoned reports whether the gateway of an intent has been dead for a minute. By then the platform lists the resource if the call has
-// created one.
-func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
+// GatewayGone reports whether the gateway that recorded an intent has been dead for at least a minute. After that minute, the platform's
+// lists contain the resource if the call created one.
+func (d *Tracker) GatewayGone(ctx context.Context, i *filter.Intent) bool {
 	if i.Unresolved || i.Gateway == d.Gateway {
 		return false
 	}
@@ -229,8 +229,8 @@ func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	return dead && silent >= propagationDelay
 }
 
-// Adopt transfers the resource of an abandoned intent to this request, and returns the intent in its new state. ctx is canceled when the
-// caller of this request disconnects. The second result is false if another request has adopted the resource.
+// Adopt transfers the resource of an abandoned intent to this request, and returns the intent in its new state. ctx must be canceled when
+// the caller of this request disconnects. The second result is false if another request has adopted the resource.
 func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (filter.Intent, bool, error) {
 	mine := *i
 	mine.Gateway, mine.Abandoned, mine.Unresolved, mine.Resource = d.Gateway, false, false, resource
@@ -268,8 +268,8 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 	}
 }
 
-// Claim assigns a resource to the given intent, unless another intent has it or may have created it, and reports whether the given intent
-// has it now.
+// Claim assigns a resource to the given intent, unless another intent already has the resource or may have created it. It reports whether
+// the given intent now has the resource.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
 	return d.store.Claim(ctx, &ledger.Claim{
 		Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID,
@@ -277,8 +277,8 @@ func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Inte
 	})
 }
 
-// Ending returns the message that ends or updates an intent as part of another store operation, such as a settlement. The caller calls
-// MarkEnded after the message has been written, or EndAsync if that failed.
+// Ending returns the message that ends or updates an intent as part of another store operation, such as a settlement. The caller must call
+// MarkEnded after the message has been written, or EndAsync if the write failed.
 func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
 	out := d.ending(w, i, e)
 	taken := i.Adoptions
@@ -308,8 +308,8 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 	return out
 }
 
-// End writes the new state of an intent to the store before it returns. If that fails, it calls EndAsync and returns the error. It stops
-// tracking the intent unless this request continues to own it.
+// End writes the new state of an intent to the store. If the write fails, End calls EndAsync, which retries the write in the background,
+// and returns the error. In both cases, the tracker stops tracking the intent, unless the request continues to own the intent.
 func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
 	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
 		d.EndAsync(w, i, e)
@@ -319,16 +319,16 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 	return nil
 }
 
-// EndAsync queues the new state of an intent, which is written in the background until the store accepts it.
+// EndAsync queues the new state of an intent. The write runs in the background and is retried until the store accepts it.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
-	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
-		d.logger.Warn("outcome queue is full, dropping the outcome of a create request; a retry might not find the created resource",
+	if !d.outbox.add(d.Ending(w, d.current(i), e)) {
+		d.logger.Warn("outcome queue is full, dropping the outcome of a call; a retry of the request might not find the created resource",
 			"org", w.Org, "intent", i.ID)
 	}
 	d.MarkEnded(i, e)
 }
 
-// MarkEnded updates the tracker after the end of an intent was written as part of another store operation.
+// MarkEnded updates the tracker after another store operation has written the end of an intent.
 func (d *Tracker) MarkEnded(i *filter.Intent, e *filter.IntentUpdate) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 const (
 	// pollInterval is the time between polls for the status of other intents.
 	pollInterval = 25 * time.Millisecond
-	// minPolls is the number of polls after which a caller still connected counts as a separate request; a disconnect may take that long to
-	// be noticed. It is a number of polls, not a time, because a gateway whose process was paused has not polled.
+	// minPolls is the number of polls after which a request whose caller is still connected counts as separate. A disconnect may take that
+	// long to be noticed. It is a number of polls and not a time, because a paused gateway process does not poll.
 	minPolls = 8
 	// minWait is the minimum duration of minPolls polls.
 	minWait = minPolls * pollInterval
@@ -23,8 +23,8 @@ const (
 	propagationDelay = time.Minute
 )
 
-// wait blocks until the callers of all other intents are known to be connected. If one of the callers has disconnected, the request is
-// answered with the resource of that caller's intent.
+// wait blocks until the callers of all other intents are known to be connected. If one of the callers has disconnected, wait responds with
+// the resource of that caller's intent.
 func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filter.Pending) error {
 	o := ex.Idempotency
 	o.Deadline = f.deadline(ctx, ex)
@@ -32,7 +32,7 @@ func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filte
 	defer cancel()
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
-	for look := newBackoff(o.Deadline); ; {
+	for look := (&backoff{length: firstPause, end: o.Deadline}); ; {
 		waits, err := f.checkOthers(ctx, ex, seen, look)
 		if !waits || err != nil || ex.Response != nil {
 			return err
@@ -55,7 +55,7 @@ func (f *Deduplicator) separate(o *filter.IdempotencyState) []string {
 	return append(slices.Clip(o.Separate), f.Tracker.Waiting(&o.Keys)...)
 }
 
-// checkOthers checks the other intents once. waits is set if any of them is still undecided.
+// checkOthers checks the other intents once. waits is true if it is still unknown for any of them whether the caller is connected.
 func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, seen filter.Pending, look *backoff) (waits bool, err error) {
 	o := ex.Idempotency
 	due := sync.OnceValue(look.due)
@@ -85,8 +85,8 @@ func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, see
 	return waits, nil
 }
 
-// callerGone reports whether the caller of an intent has disconnected or its gateway is dead. A call older than the maximum duration has
-// been lost with its gateway.
+// callerGone reports whether the caller of an intent has disconnected or its gateway is dead. It also returns true if the intent is older
+// than CallTimeout, because its gateway has then died.
 func (f *Deduplicator) callerGone(
 	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time,
 ) bool {
@@ -94,12 +94,13 @@ func (f *Deduplicator) callerGone(
 		f.Tracker.CallerStatus(ctx, ex.Caller.Org, i, o.QueriedAt) == filter.CallerGone
 }
 
-// resolve searches once for the resource of an abandoned intent and answers with it. over is set if the intent needs no further attention,
-// because it created nothing or another request has adopted its resource.
+// resolve searches once for the resource of an intent without a caller, and responds with the resource if it is found. over is true if the
+// intent needs no further attention: its call created nothing, or a request has adopted its resource.
 func (f *Deduplicator) resolve(
 	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time,
 ) (over bool, err error) {
-	f.useLookalikeOf(ex, o, i)
+	row, _ := operation.Lookup(ex.Operation.ID)
+	o.Keys.Lookalikes = lookalikeKey(row.Kind, i.Name, i.Shape) // a request that has not passed the policies has none yet
 	look, cancel := context.WithCancel(ctx)
 	if !o.Deadline.IsZero() {
 		look, cancel = context.WithDeadline(ctx, o.Deadline)
@@ -111,7 +112,7 @@ func (f *Deduplicator) resolve(
 		ex.Event.Cause = err
 		return false, nil
 	case found == nil && (i.Resource != "" && i.Age(now) > propagationDelay || i.Resource == "" &&
-		(f.searchExpired(i.Age(now)) || f.Tracker.Abandoned(ctx, i))):
+		(i.Age(now) > f.CallTimeout+f.Unresolved || f.Tracker.GatewayGone(ctx, i))):
 		if err := f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}); err != nil {
 			return false, nil // retried later
 		}
@@ -126,12 +127,6 @@ func (f *Deduplicator) resolve(
 	}
 	o.Intent, o.Recorded, o.Outcome = mine, true, filter.OutcomeCreated
 	return true, f.replay(ctx, ex, found)
-}
-
-// useLookalikeOf copies the lookalike key of an intent, because a request that has not passed the policies does not know its own.
-func (f *Deduplicator) useLookalikeOf(ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent) {
-	row, _ := operation.Lookup(ex.Operation.ID)
-	o.Keys.Lookalikes = f.Tracker.LookalikeKey(ex.Caller.Org, lookalikeDigest(row.Kind, i.Name, i.Shape))
 }
 
 // replay responds with the resource of an earlier call.
@@ -166,11 +161,9 @@ type backoff struct {
 const (
 	// firstPause is the pause between the first two requests.
 	firstPause = 500 * time.Millisecond
-	// lastLook is the time between the last request and the end.
+	// lastLook is the time between the last request and the deadline.
 	lastLook = 500 * time.Millisecond
 )
-
-func newBackoff(end time.Time) *backoff { return &backoff{length: firstPause, end: end} }
 
 // due reports whether it is time for the next request.
 func (p *backoff) due() bool {

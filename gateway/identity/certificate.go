@@ -62,15 +62,12 @@ type Certificates struct {
 
 // NewAuthorities returns the Authorities of a valid configuration, or nil for an empty list. teams maps
 // organisations to their teams.
-func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, error) {
+func NewAuthorities(c Certificates, teams map[string][]string) *Authorities {
 	list := c.Authorities
 	if len(list) == 0 {
-		return nil, nil
+		return nil
 	}
-	accepted, err := lru.New[Digest, acceptance](maxAccepted)
-	if err != nil {
-		return nil, fmt.Errorf("certificates: %w", err)
-	}
+	accepted, _ := lru.New[Digest, acceptance](maxAccepted) // lru.New fails only for a size below 1
 	as := &Authorities{list: make([]authority, len(list)), teams: teams, required: c.Required, signers: x509.NewCertPool(), accepted: accepted}
 	for i := range list {
 		a := authority{&list[i], x509.NewCertPool()} // never nil, which would select the system's roots
@@ -83,29 +80,7 @@ func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, er
 		}
 		as.list[i] = a
 	}
-	return as, nil
-}
-
-// pool returns the certificates of all authorities, or nil.
-func (as *Authorities) pool() *x509.CertPool {
-	if as == nil {
-		return nil
-	}
-	return as.signers
-}
-
-// revocations returns the earliest expiry of the revocation lists of each authority that has any.
-func (as *Authorities) revocations() map[string]time.Time {
-	ends := make(map[string]time.Time)
-	if as == nil {
-		return ends
-	}
-	for _, a := range as.list {
-		for _, l := range a.Parsed.lists {
-			ends[a.ID] = earlier(ends[a.ID], l.NextUpdate)
-		}
-	}
-	return ends
+	return as
 }
 
 // find returns the caller that a chain identifies at the time now, or ErrUnknown. The TLS handshake has proven that the

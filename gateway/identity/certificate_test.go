@@ -97,10 +97,7 @@ func callersOf(t *testing.T, a *authority, lists string) *identity.Directory {
 	if err := errors.Join(by.Validate(), by.Parse()); err != nil {
 		t.Fatal(err)
 	}
-	authorities, err := identity.NewAuthorities(identity.Certificates{Authorities: []identity.Authority{by}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authorities := identity.NewAuthorities(identity.Certificates{Authorities: []identity.Authority{by}}, nil)
 	d, err := identity.NewDirectory(nil, nil, authorities)
 	if err != nil {
 		t.Fatal(err)

@@ -14,18 +14,11 @@ import (
 
 // TokenIssuer configures an issuer and the tokens that are accepted from it.
 type TokenIssuer struct {
-	URL        string        `yaml:"url,required" doc:"identifier of the issuer, exactly as in the iss claim of its tokens. The URL must be https unless the host is a loopback address"`
-	JWKS       string        `yaml:"jwks_url" doc:"URL of the issuer's JSON Web Key Set. If empty, the gateway reads the URL from the discovery document, <url>/.well-known/openid-configuration"`
-	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the aud claim, which identify this gateway. A token must contain at least one of these values"`
-	Algorithms []Algorithm   `yaml:"algorithms" doc:"accepted signature algorithms; absent means RS256, PS256, ES256 and EdDSA"`
-	MaxAge     time.Duration `yaml:"max_age" doc:"maximum age of a token, even if it has not expired; 0 means 24h"`
-
-	// Skew is the allowed difference between the clocks of the issuer and the gateway. 0 means 30
-	// seconds.
-	Skew time.Duration `yaml:"-"`
-	// Refresh is the interval between reads of the issuer's keys, in addition to reads for a token with an unknown key. A
-	// key that the issuer has withdrawn may be accepted for up to this time. 0 means 15 minutes.
-	Refresh time.Duration `yaml:"-"`
+	URL        string        `yaml:"url,required" doc:"issuer identifier, exactly as in the iss claim; https except for loopback hosts"`
+	JWKS       string        `yaml:"jwks_url" doc:"URL of the JSON Web Key Set; default from <url>/.well-known/openid-configuration"`
+	Audiences  []string      `yaml:"audiences,required" doc:"accepted values of the aud claim, one of which a token must contain"`
+	Algorithms []Algorithm   `yaml:"algorithms" doc:"accepted signature algorithms; default RS256, PS256, ES256 and EdDSA"`
+	MaxAge     time.Duration `yaml:"max_age" doc:"maximum age of a token, even if not expired; default 24h"`
 }
 
 // Algorithm is a signature algorithm of RFC 7518 or RFC 8037.
@@ -37,9 +30,9 @@ func (Algorithm) Values() []string {
 }
 
 const (
-	defaultSkew    = 30 * time.Second
-	defaultMaxAge  = 24 * time.Hour
-	defaultRefresh = 15 * time.Minute
+	// skew is the allowed difference between the clocks of the issuer and the gateway.
+	skew          = 30 * time.Second
+	defaultMaxAge = 24 * time.Hour
 )
 
 // WithDefaults returns c with defaults in place of zero values.
@@ -47,14 +40,14 @@ func (c TokenIssuer) WithDefaults() TokenIssuer {
 	if len(c.Algorithms) == 0 {
 		c.Algorithms = []Algorithm{"RS256", "PS256", "ES256", "EdDSA"}
 	}
-	c.Skew, c.MaxAge, c.Refresh = cmp.Or(c.Skew, defaultSkew), cmp.Or(c.MaxAge, defaultMaxAge), cmp.Or(c.Refresh, defaultRefresh)
+	c.MaxAge = cmp.Or(c.MaxAge, defaultMaxAge)
 	return c
 }
 
 // MaxLifetime returns the maximum lifetime of a token issued now. c must have its defaults.
-func (c TokenIssuer) MaxLifetime() time.Duration { return c.MaxAge + 2*c.Skew }
+func (c TokenIssuer) MaxLifetime() time.Duration { return c.MaxAge + 2*skew }
 
-// Validate checks c and joins all errors, each with its path below the section.
+// Validate checks c and returns all errors, joined. The path in each error is relative to the section of c in the configuration.
 func (c TokenIssuer) Validate() error {
 	errs := fault.Found{fault.At("url", checkURL(c.URL))}
 	if c.JWKS != "" {

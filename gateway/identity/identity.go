@@ -20,26 +20,18 @@ type Digest [sha256.Size]byte
 // DigestOf returns the digest of a key as sent by callers.
 func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 
-// ParseDigest parses the 64 hexadecimal digits of a configured digest. It rejects the zero Digest, which means no key.
-func ParseDigest(s string) (Digest, error) {
-	var d Digest
-	if len(s) != hex.EncodedLen(len(d)) {
-		return d, fmt.Errorf(`must be the SHA-256 digest of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(s))
-	}
-	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
-		return d, errors.New("must be the SHA-256 digest of the key or token in hexadecimal digits")
-	}
-	if d == (Digest{}) {
-		return d, errors.New("must not be zero")
-	}
-	return d, nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler; see ParseDigest.
+// UnmarshalText parses the 64 hexadecimal digits of a configured digest. It rejects the zero Digest, which means no key.
 func (d *Digest) UnmarshalText(text []byte) error {
-	var err error
-	*d, err = ParseDigest(string(text))
-	return err
+	if len(text) != hex.EncodedLen(len(d)) {
+		return fmt.Errorf(`must be the SHA-256 digest of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(text))
+	}
+	if _, err := hex.Decode(d[:], text); err != nil {
+		return errors.New("must be the SHA-256 digest of the key or token in hexadecimal digits")
+	}
+	if *d == (Digest{}) {
+		return errors.New("must not be zero")
+	}
+	return nil
 }
 
 // String returns the digest as 64 lower-case hexadecimal digits.
@@ -95,7 +87,7 @@ type Caller struct {
 	chain []*x509.Certificate
 }
 
-// same reports whether c and d are equal for policies, quotas and the ledger.
+// same reports whether c and d are the same caller for policies, quotas and the ledger.
 func (c *Caller) same(d *Caller) bool {
 	return c.Org == d.Org && c.Team == d.Team && c.Key == d.Key && slices.Equal(c.Roles, d.Roles)
 }
@@ -122,33 +114,15 @@ func (c *Caller) MarkUsed(now time.Time) {
 // ErrUnknown is returned for every rejected credential, regardless of the reason.
 var ErrUnknown = errors.New("identity: unknown key")
 
-// periodError wraps ErrUnknown for a known key outside its validity period. Callers cannot distinguish it from an unknown
-// key.
-type periodError struct {
-	Org, Key string
-	// From and Until are the bounds of the validity period; zero means no bound.
-	From, Until time.Time
-}
+// keyError wraps ErrUnknown for a known key that is not accepted now, or not from the sender's address. Callers cannot distinguish it from
+// an unknown key.
+type keyError struct{ reason string }
 
-// Error names the key and the period.
-func (e *periodError) Error() string {
-	return fmt.Sprintf("key %s of %s is accepted %s", e.Key, e.Org, Period(e.From, e.Until))
-}
+// Error implements error.
+func (e *keyError) Error() string { return e.reason }
 
 // Unwrap returns ErrUnknown.
-func (*periodError) Unwrap() error { return ErrUnknown }
-
-// addressError wraps ErrUnknown for a known key that is not accepted from the sender's address. Callers cannot
-// distinguish it from an unknown key.
-type addressError struct{ Org, Key, Peer string }
-
-// Error names the key and the address.
-func (e *addressError) Error() string {
-	return fmt.Sprintf("key %s of %s is not accepted from %q", e.Key, e.Org, e.Peer)
-}
-
-// Unwrap returns ErrUnknown.
-func (*addressError) Unwrap() error { return ErrUnknown }
+func (*keyError) Unwrap() error { return ErrUnknown }
 
 // Period describes the time between two instants; zero means no bound.
 func Period(from, until time.Time) string {
@@ -181,7 +155,7 @@ func (c *Caller) accepted(now time.Time) bool {
 	return !now.Before(c.from) && (c.Until.IsZero() || now.Before(c.Until))
 }
 
-// HasDigest reports whether digest is the digest of a key of a caller, whether or not the key is currently valid.
+// HasDigest reports whether digest is the digest of a caller's key, even if the key is not valid at the moment.
 func (d *Directory) HasDigest(digest Digest) bool { return d.caller(digest) != nil }
 
 // caller returns the caller with the given key digest, or nil.
@@ -200,8 +174,8 @@ type Entry struct {
 	Caller Caller
 }
 
-// NewDirectory returns a Directory of the entries and of the callers of issuers and authorities, which may be nil. It
-// returns an error if two entries have the same digest, because a key must identify one caller.
+// NewDirectory returns a Directory of the given entries. The Directory also recognises the callers of issuers and authorities, each of
+// which may be nil. NewDirectory returns an error if two entries have the same digest, because a key must identify one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
 	d := &Directory{byDigest: make(map[Digest]*Caller, len(entries)), issuers: issuers, authorities: authorities}
 	for i := range entries {
@@ -213,8 +187,8 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 	return d, nil
 }
 
-// WithUsedKeys returns a Directory that adds the key of every caller that it finds to seen, and uses seen to find keys in
-// texts.
+// WithUsedKeys returns a copy of d. When the copy finds the caller of a key, it adds the key to seen. When the copy searches a text for
+// keys, it searches for the keys in seen.
 func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	r := *d
 	r.seen = seen
@@ -261,10 +235,26 @@ func (e *Entry) caller() *Caller {
 func (d *Directory) Verifier() *Verifier { return d.issuers.verifier }
 
 // Signers returns the certificates of the authorities, or nil if callers are not asked for a certificate.
-func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
+func (d *Directory) Signers() *x509.CertPool {
+	if d.authorities == nil {
+		return nil
+	}
+	return d.authorities.signers
+}
 
-// Revocations returns the expiry times of the revocation lists by authority id.
-func (d *Directory) Revocations() map[string]time.Time { return d.authorities.revocations() }
+// Revocations returns the earliest expiry of the revocation lists of each authority that has any, by authority id.
+func (d *Directory) Revocations() map[string]time.Time {
+	ends := make(map[string]time.Time)
+	if d.authorities == nil {
+		return ends
+	}
+	for _, a := range d.authorities.list {
+		for _, l := range a.Parsed.lists {
+			ends[a.ID] = earlier(ends[a.ID], l.NextUpdate)
+		}
+	}
+	return ends
+}
 
 // RequiresCertificate reports whether every caller must have a certificate.
 func (d *Directory) RequiresCertificate() bool { return d.authorities != nil && d.authorities.required }
@@ -298,9 +288,9 @@ const (
 	maxKey = 256
 )
 
-// Find returns the caller that the credentials identify at the time now, or ErrUnknown. A key or token takes precedence
-// over a certificate, which is then ignored unless it is required. If it is required, it must also be accepted and belong
-// to the same organisation.
+// Find returns the caller that the credentials identify at the time now, or ErrUnknown. A key or token takes precedence over a certificate.
+// The certificate is then ignored, unless certificates are required: a required certificate must be accepted and belong to the same
+// organisation.
 func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
 	if from.Key != "" && !d.RequiresCertificate() {
 		return d.bearer(ctx, from, now)
@@ -345,9 +335,9 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	case c == nil:
 		return nil, ErrUnknown
 	case !c.accepted(now):
-		return nil, &periodError{Org: c.Org, Key: c.Key, From: c.from, Until: c.Until}
+		return nil, &keyError{fmt.Sprintf("key %s of %s is accepted %s", c.Key, c.Org, Period(c.from, c.Until))}
 	case !c.acceptedFrom(from.Peer):
-		return nil, &addressError{Org: c.Org, Key: c.Key, Peer: from.Peer}
+		return nil, &keyError{fmt.Sprintf("key %s of %s is not accepted from %q", c.Key, c.Org, from.Peer)}
 	}
 	return c, nil
 }
@@ -375,17 +365,10 @@ func (d *Directory) StillAccepts(c *Caller, now time.Time) (until time.Time, ok 
 
 // wellFormed reports whether key has the length of a key and consists of characters of token68 (RFC 9110, section 11.2).
 func wellFormed(key string) bool {
-	if len(key) < minKey || len(key) > maxKey {
-		return false
-	}
 	for i := range len(key) {
-		c := key[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case c == '-', c == '.', c == '_', c == '~', c == '+', c == '/', c == '=':
-		default:
+		if classes[key[i]] == other {
 			return false
 		}
 	}
-	return true
+	return len(key) >= minKey && len(key) <= maxKey
 }

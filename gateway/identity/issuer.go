@@ -9,13 +9,13 @@ import (
 
 // Issuer configures an OpenID Connect issuer and the mapping from its claims to callers.
 type Issuer struct {
-	ID          string `yaml:"id,required" doc:"short name of the issuer. Its callers appear as id:HASH in logs, quotas and the ledger, where HASH is a hash of iss and sub"`
+	ID          string `yaml:"id,required" doc:"short name of the issuer. Logs, quotas and the ledger show its callers as id:HASH, a hash of iss and sub"`
 	TokenIssuer `yaml:",inline"`
 
 	Mapping `yaml:",inline"`
 }
 
-// Validate checks i and joins all errors, each with its path below the section.
+// Validate checks i and joins all errors, each with its path relative to the section.
 func (i *Issuer) Validate() error {
 	return errors.Join(validateID(i.ID), i.TokenIssuer.Validate(), i.Mapping.Validate())
 }
@@ -62,16 +62,9 @@ func (*TokenError) Unwrap() error { return ErrUnknown }
 // unavailable.
 var ErrUnavailable = errors.New("identity: cannot verify the token")
 
-// IsToken reports whether a credential is treated as a token rather than a key.
-func IsToken(credential string) bool { return LooksLikeToken(credential) }
-
 // find returns the caller of a token that was presented at the given time; zero means now.
 func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Caller, error) {
-	verify := func() (*Claims, error) { return is.verifier.VerifyAt(ctx, token, at) }
-	if at.IsZero() {
-		verify = func() (*Claims, error) { return is.verifier.Verify(ctx, token) }
-	}
-	claims, err := verify()
+	claims, err := is.verifier.VerifyAt(ctx, token, at)
 	switch {
 	case errors.Is(err, ErrIssuerUnavailable):
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

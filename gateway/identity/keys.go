@@ -29,8 +29,9 @@ const (
 	// minFetchInterval is the minimum time between two reads of an issuer's keys. It limits the reads that tokens with
 	// unknown keys cause, which anyone can send.
 	minFetchInterval = 10 * time.Second
-	// pollInterval is the interval between checks of Run for keys that are due.
-	pollInterval = 5 * time.Second
+	// refreshInterval is the interval between reads of an issuer's keys, in addition to reads for a token with an unknown key. A key that the
+	// issuer has withdrawn may be accepted for up to this time.
+	refreshInterval = 15 * time.Minute
 	// maxKeys is the maximum number of keys of an issuer; minRSA is the minimum size of an RSA key in bits.
 	maxKeys = 100
 	minRSA  = 2048
@@ -48,11 +49,8 @@ type IssuerKeys struct {
 	sets map[source]*keySet
 }
 
-// source identifies the URL and the read interval of keys.
-type source struct {
-	issuer, jwks string
-	refresh      time.Duration
-}
+// source identifies the URLs of keys.
+type source struct{ issuer, jwks string }
 
 // NewIssuerKeys returns an IssuerKeys without issuers and revocations.
 func NewIssuerKeys(now func() time.Time, logger *slog.Logger) *IssuerKeys {
@@ -65,7 +63,7 @@ func NewIssuerKeys(now func() time.Time, logger *slog.Logger) *IssuerKeys {
 func (k *IssuerKeys) of(c TokenIssuer) *keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	from := source{c.URL, c.JWKS, c.Refresh}
+	from := source{c.URL, c.JWKS}
 	s := k.sets[from]
 	if s == nil {
 		s = &keySet{source: from, owner: k}
@@ -93,22 +91,7 @@ func (k *IssuerKeys) all() []*keySet {
 	return slices.SortedFunc(maps.Values(k.sets), func(a, b *keySet) int { return strings.Compare(a.issuer, b.issuer) })
 }
 
-// Run reads keys when they are due, until ctx ends. It reads the keys of new issuers
-// immediately.
-func (k *IssuerKeys) Run(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		k.Refresh(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// Refresh reads the keys that are due, concurrently for all issuers.
+// Refresh reads the keys of all issuers that are due, concurrently. The keys of a new issuer are due immediately.
 func (k *IssuerKeys) Refresh(ctx context.Context) {
 	var reading errgroup.Group
 	for _, s := range k.all() {
@@ -195,7 +178,7 @@ func (s *keySet) known(h header) any {
 
 // due reports whether the keys should be read. The caller must hold s.mu.
 func (s *keySet) due() bool {
-	return s.tried.IsZero() || s.fail != nil && s.mayRead() || s.owner.now().Sub(s.tried) >= s.refresh
+	return s.tried.IsZero() || s.fail != nil && s.mayRead() || s.owner.now().Sub(s.tried) >= refreshInterval
 }
 
 // mayRead reports whether minFetchInterval has passed since the last read. The caller must hold s.mu.
@@ -222,8 +205,7 @@ func (s *keySet) read(ctx context.Context, wanted func() bool) {
 	}
 }
 
-// renew replaces the keys by those that the issuer serves now. It logs a line when reads begin to fail or to succeed
-// again.
+// renew replaces the keys with the keys that the issuer serves now. It logs a line when reads begin to fail or to succeed again.
 func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	fetching, cancel := context.WithTimeout(ctx, timeout)

@@ -32,12 +32,12 @@ type LoginClient struct {
 	Scopes []string
 }
 
-// NewProof returns a random value that connects the beginning of a login with its end. Only the browser stores the
-// proof. The proof is the PKCE code verifier (RFC 7636), and state and nonce are derived from it.
+// NewProof returns a random value that connects the end of a login with its beginning. Only the browser stores the proof. The proof is the
+// PKCE code verifier (RFC 7636), and state and nonce are derived from it.
 func NewProof() string { return oauth2.GenerateVerifier() }
 
-// LoginState returns the state parameter of the login with the given proof, which the issuer passes back with the
-// browser.
+// LoginState returns the state parameter of the login with the given proof. The issuer returns the parameter when it redirects the browser
+// back to the gateway.
 func LoginState(proof string) string { return derived("state", proof) }
 
 func derived(use, proof string) string {
@@ -128,8 +128,8 @@ func (c LoginClient) style(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Begin returns the issuer's URL for the browser. After the login, the issuer sends the browser to redirect. The error is
-// ErrIssuerUnavailable.
+// Begin returns the issuer's login URL, to which the browser must be sent. After the login, the issuer sends the browser back to the given
+// redirect URL. Begin returns ErrIssuerUnavailable if it cannot read the issuer's discovery document.
 func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof string) (string, error) {
 	config, err := l.config(ctx, c, redirect)
 	if err != nil {
@@ -139,12 +139,13 @@ func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof strin
 		oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
 }
 
-// Finish exchanges the code in the query of the redirect for the person's ID token with one request. It verifies only
-// that the token belongs to this login: its nonce, and its authorized party if present (OpenID Connect Core 1.0, section
-// 3.1.3.7). The error is ErrInvalid or ErrIssuerUnavailable.
+// Finish sends the authorization code in query to the issuer, and returns the ID token that the issuer issues in exchange. query is the
+// query of the redirect. Finish checks that the token belongs to this login: it compares the nonce and, if present, the authorized party
+// (OpenID Connect Core 1.0, section 3.1.3.7). It makes no other checks of the token. It returns ErrInvalid if the login failed, and
+// ErrIssuerUnavailable if the issuer did not respond.
 func (l *Logins) Finish(ctx context.Context, c LoginClient, redirect, proof string, query url.Values) (string, error) {
 	if query.Has("iss") && query.Get("iss") != c.Issuer { // RFC 9207, section 2.4
-		return "", invalidf("response from another issuer")
+		return "", invalidf("the login response is from issuer %.100q, want %q", query.Get("iss"), c.Issuer)
 	}
 	config, err := l.config(ctx, c, redirect)
 	if err != nil {

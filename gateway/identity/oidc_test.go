@@ -398,7 +398,7 @@ func TestLooks(t *testing.T) {
 		token: true, token[:strings.LastIndex(token, ".")+1]: true, "eyJhbGciOiJub25lIn0.e30.": true,
 		"": false, "tg_ABC": false, "a.b.c": false, "x" + token: false, token + ".x": false, token + "=": false, "first.last.name": false,
 	} {
-		if got := identity.LooksLikeToken(credential); got != want {
+		if got := identity.IsToken(credential); got != want {
 			t.Errorf("Looks(%.30q) = %v, want %v", credential, got, want)
 		}
 	}

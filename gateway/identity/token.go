@@ -12,9 +12,9 @@ import (
 // MaxToken is the maximum length of a token in bytes.
 const MaxToken = 8 << 10
 
-// LooksLikeToken reports whether a credential has the form of a signed token: three base64url parts (RFC 7515, section
+// IsToken reports whether a credential has the form of a signed token: three base64url parts (RFC 7515, section
 // 3.1), where the first part decodes to a JSON object. Use it to distinguish tokens from keys.
-func LooksLikeToken(credential string) bool {
+func IsToken(credential string) bool {
 	head, rest, _ := strings.Cut(credential, ".")
 	payload, signature, three := strings.Cut(rest, ".")
 	text, err := encoding.DecodeString(head)

@@ -11,11 +11,11 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// ErrInvalid is wrapped by the error for every rejected token, which contains the reason.
+// ErrInvalid is wrapped by the errors for rejected tokens. These errors contain the reason.
 var ErrInvalid = errors.New("token not accepted")
 
-// ErrIssuerUnavailable is returned if a token cannot be verified: its key is not cached and the issuer's keys cannot be
-// read, or the revoked tokens are unknown.
+// ErrIssuerUnavailable is returned if a token cannot be verified, because its key is not cached and the issuer's keys cannot be read, or
+// because the revoked tokens are unknown.
 var ErrIssuerUnavailable = errors.New("token verification unavailable")
 
 func invalidf(format string, args ...any) error {
@@ -33,8 +33,8 @@ type issuer struct {
 	keys *keySet
 }
 
-// NewVerifier returns a Verifier of valid configurations of distinct issuers. It registers the issuers with keys; see
-// [IssuerKeys.Retain].
+// NewVerifier returns a Verifier for the tokens of the given issuers. The configurations must be valid, and no two may have the same URL.
+// NewVerifier registers the issuers with keys, which provides their public keys; see [IssuerKeys.Retain].
 func NewVerifier(issuers []TokenIssuer, keys *IssuerKeys) *Verifier {
 	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), keys: keys}
 	for _, c := range issuers {
@@ -44,16 +44,14 @@ func NewVerifier(issuers []TokenIssuer, keys *IssuerKeys) *Verifier {
 	return v
 }
 
-// Verify returns the claims of a token that one of the issuers has signed, that has an accepted audience and that is
-// currently valid. Otherwise it returns ErrInvalid or ErrIssuerUnavailable. If the token's key is not cached, Verify
-// waits a few seconds at most for the issuer.
-func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
-	return v.VerifyAt(ctx, token, v.keys.now())
-}
-
-// VerifyAt verifies a token that was presented at the given time, such as the beginning of a session. Later revocations
-// apply.
+// VerifyAt verifies the signature, the audience and the validity period of a token that was presented at the given time, such as the
+// beginning of a session; the zero time means now. Later revocations apply. It returns the claims of the token, ErrInvalid if the token is
+// rejected, and ErrIssuerUnavailable if it cannot be verified. If the token's key is not cached, VerifyAt waits for the issuer, but only a
+// few seconds.
 func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*Claims, error) {
+	if at.IsZero() {
+		at = v.keys.now()
+	}
 	t, err := parse(token)
 	if err != nil {
 		return nil, err
@@ -79,7 +77,7 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	switch {
 	case revoked == nil:
 		return nil, fmt.Errorf("%w: the list of revoked tokens has not been read", ErrIssuerUnavailable)
-	case revoked.covers(t.claims, i.Skew):
+	case revoked.covers(t.claims, skew):
 		return nil, invalidf("revoked")
 	}
 	key, err := i.keys.find(ctx, t.header)
@@ -93,13 +91,13 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	return t.claims, nil
 }
 
-// StillAccepts reports whether claims that this or another Verifier has accepted are still accepted: their issuer,
-// audience, age and revocation.
+// StillAccepts reports whether this Verifier accepts claims that this or another Verifier accepted earlier. It checks the issuer, the
+// audience, the age and the revocation of the token.
 func (v *Verifier) StillAccepts(c *Claims, now time.Time) bool {
 	i, known := v.issuers[c.Issuer]
 	checked := *c
 	revoked := v.keys.revoked.Load()
-	return known && i.check(&checked, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
+	return known && i.check(&checked, now) == nil && (revoked == nil || !revoked.covers(c, skew))
 }
 
 // check returns an error if claims are not accepted at the time now, and sets Until.
@@ -108,15 +106,15 @@ func (i issuer) check(c *Claims, now time.Time) error {
 	if oldest := c.IssuedAt.Add(i.MaxAge); oldest.Before(c.Until) {
 		c.Until = oldest
 	}
-	c.Until = c.Until.Add(i.Skew)
+	c.Until = c.Until.Add(skew)
 	switch {
 	case !slices.ContainsFunc(c.Audiences, func(a string) bool { return slices.Contains(i.Audiences, a) }):
 		return invalidf("wrong audience")
-	case !now.Before(c.Expires.Add(i.Skew)):
+	case !now.Before(c.Expires.Add(skew)):
 		return invalidf("expired at %s", c.Expires.UTC().Format(time.RFC3339))
 	case !now.Before(c.Until):
 		return invalidf("issued more than %s ago", i.MaxAge)
-	case now.Add(i.Skew).Before(c.NotBefore), now.Add(i.Skew).Before(c.IssuedAt):
+	case now.Add(skew).Before(c.NotBefore), now.Add(skew).Before(c.IssuedAt):
 		return invalidf("not valid yet")
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -74,7 +75,7 @@ func (d *Directory) hasPart(part string) bool {
 	return d.HasDigest(sha256.Sum256(b[:copy(b[:], part)]))
 }
 
-// Character classes: characters that do not occur in keys, letters and digits, and other key characters (see wellFormed).
+// Character classes: characters that do not occur in keys, letters and digits, and other characters of token68.
 const (
 	other = iota
 	letter
@@ -87,7 +88,7 @@ var classes = func() (t [256]uint8) {
 		switch b := byte(c); {
 		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
 			t[c] = letter
-		case wellFormed("0000000" + string(rune(b))):
+		case strings.IndexByte("-._~+/=", b) >= 0:
 			t[c] = mark
 		}
 	}

@@ -22,11 +22,11 @@ import (
 
 // dialect is the common part of v1.API and graphqlDialect.
 type dialect interface {
-	// Refuse converts a refusal that did not come from the dialect to its form.
+	// Refuse encodes a refusal of the gateway in the form of the dialect.
 	Refuse(r *translate.Response) *translate.Outgoing
-	// Brownout returns the refusal of operation op during a brownout, with the given text.
+	// Brownout returns the refusal of the operation op during a brownout, with the given text.
 	Brownout(op string, params map[string]string, text string) *translate.Outgoing
-	// Serve responds to operation op by making v2 calls.
+	// Serve responds to a request for the operation op by making v2 calls.
 	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
 }
 
@@ -57,11 +57,11 @@ type translator struct {
 	usage *usage.Recorder
 }
 
-// Translators returns the translators of a configuration by dialect. A translator of before is reused if its settings are unchanged; before
-// may be nil.
-func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filter.Translator) (map[route.Dialect]filter.Translator, error) {
+// Translators returns the translators for cfg by dialect. It reuses a translator of prev if the settings of the dialect have not changed.
+// prev may be nil.
+func (c *Calls) Translators(cfg *settings.Config, prev map[route.Dialect]filter.Translator) (map[route.Dialect]filter.Translator, error) {
 	rest, gql := configs(cfg)
-	first, _ := before[route.V1].(*translator)
+	first, _ := prev[route.V1].(*translator)
 	if first == nil || first.settings != rest {
 		api, err := v1.New(rest, c.translators)
 		if err != nil {
@@ -72,7 +72,7 @@ func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filte
 			successors: c.replacements, api: c.api, lists: c.lists, usage: c.Recorder,
 		}
 	}
-	second, _ := before[route.GraphQL].(*translator)
+	second, _ := prev[route.GraphQL].(*translator)
 	if second == nil || second.settings != gql {
 		api, err := graphql.New(gql, c.translators)
 		if err != nil {
@@ -102,7 +102,7 @@ func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
 // dryDeps returns the dependencies of dialects for dry runs.
 func (c *Calls) dryDeps() translate.Deps { return translate.Deps{Now: c.Now} }
 
-// translatorOf returns the translator of an exchange, nil if its dialect is not translated.
+// translatorOf returns the translator for the dialect of an exchange, or nil if the dialect is not translated.
 func translatorOf(ex *filter.Exchange) *translator {
 	t, _ := ex.Ports.Translators[ex.Dialect].(*translator)
 	return t
@@ -141,8 +141,8 @@ func (t *translator) Priority(ex *filter.Exchange) (p overload.Priority, known b
 	return p, true
 }
 
-// priorityOf returns the priority of an operation. Operations that stop a pod are a special case, because the priority of their v2 operation
-// depends on the body.
+// priorityOf returns the priority of an operation. It decides about operations that stop a pod by their name, because the priority of their
+// v2 operation depends on the body.
 func (t *translator) priorityOf(name string) overload.Priority {
 	successors := t.successors(name)
 	if len(successors) == 0 {

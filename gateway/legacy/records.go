@@ -17,11 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// scanBatch is the number of ids that List reads in one step.
-const scanBatch = 500
-
-// writeBatch is the number of records that AddAll writes in one step.
-const writeBatch = 500
+// batch is the number of records that one command reads or writes.
+const batch = 500
 
 var (
 	//go:embed write.lua
@@ -30,8 +27,8 @@ var (
 	pruneSource string
 )
 
-// Records is a translate.Store in Redis. It is safe for concurrent use. Operations have the timeouts of the Redis client
-// and of their contexts.
+// Records is a [translate.Store] that keeps its values in Redis. It is safe for concurrent use. Each operation is limited by the timeouts
+// of the Redis client, and is aborted when its context is canceled.
 type Records struct {
 	client redis.Cmdable
 	prefix string
@@ -41,7 +38,7 @@ type Records struct {
 
 var _ translate.Store = (*Records)(nil)
 
-// NewRecords returns a store whose Redis keys begin with prefix. It does not connect.
+// NewRecords returns a Records with the given prefix of Redis keys. It does not connect.
 func NewRecords(client redis.Cmdable, prefix string) *Records {
 	return &Records{
 		client: client, prefix: prefix,
@@ -106,12 +103,12 @@ func (s *Records) AddAll(ctx context.Context, account, kind string, values map[s
 	return s.write(ctx, account, kind, values, ttl, "new")
 }
 
-// write writes records by id. when is "always", or "new" to keep existing records.
+// write stores values by id. If when is "always", it replaces existing values; if when is "new", it keeps them.
 func (s *Records) write(
 	ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string,
 ) error {
 	index := s.index(account, kind)
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), batch) {
 		keys, args := []string{index}, []any{ttl.Milliseconds(), when}
 		for _, id := range ids {
 			keys = append(keys, recordOf(index, id))
@@ -137,15 +134,12 @@ func (s *Records) Delete(ctx context.Context, key translate.Key) error {
 	return nil
 }
 
-// findBatch is the number of records that Find reads with one command.
-const findBatch = 500
-
 // Find implements translate.Store.
 func (s *Records) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
 	values := make([]string, 0, len(ids))
 	index := s.index(account, kind)
-	for batch := range slices.Chunk(ids, findBatch) {
-		found, err := s.client.MGet(ctx, recordsOf(index, batch)...).Result()
+	for chunk := range slices.Chunk(ids, batch) {
+		found, err := s.client.MGet(ctx, recordsOf(index, chunk)...).Result()
 		if err != nil {
 			return nil, fmt.Errorf("find %s records: %w", kind, err)
 		}
@@ -162,7 +156,7 @@ func (s *Records) List(ctx context.Context, account, kind string) (map[string]js
 	values := make(map[string]json.RawMessage)
 	index := s.index(account, kind)
 	for cursor := uint64(0); ; {
-		entries, next, err := s.client.ZScan(ctx, index, cursor, "", scanBatch).Result()
+		entries, next, err := s.client.ZScan(ctx, index, cursor, "", batch).Result()
 		if err == nil {
 			ids := make([]string, 0, len(entries)/2)
 			for i := 0; i < len(entries); i += 2 { // each id is followed by its score

@@ -9,38 +9,35 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// NoticePeriod is the time before a window during which it is announced.
+// NoticePeriod is how long a brownout is announced before it begins.
 const NoticePeriod = 7 * 24 * time.Hour
 
-// Span is a continuous period in which calls are refused. It includes From and excludes Until.
+// Span is a continuous period of refused calls. It includes the time From and excludes the time Until.
 type Span struct{ From, Until time.Time }
 
 // Schedule holds the brownouts of one dialect. It is immutable and safe for concurrent use; a nil Schedule is empty.
-type Schedule struct{ entries []settings.Brownout }
+type Schedule []settings.Brownout
 
-// NewSchedule returns the schedule of a dialect, or nil if none of the entries applies to it. The entries must be valid.
-func NewSchedule(entries []settings.Brownout, dialect settings.Dialect) *Schedule {
-	s := &Schedule{}
+// NewSchedule returns the schedule of a dialect. If no entry applies to the dialect, it returns nil. The entries must be valid.
+func NewSchedule(entries []settings.Brownout, dialect settings.Dialect) (s Schedule) {
 	for _, e := range entries {
 		if slices.Contains(e.Dialects, dialect) {
-			s.entries = append(s.entries, e)
+			s = append(s, e)
 		}
-	}
-	if len(s.entries) == 0 {
-		return nil
 	}
 	return s
 }
 
-// Active returns the span that includes now and the message, possibly empty, of the first entry in force. Adjoining
-// windows form one span, so calls are served again from its end on, as far as NoticePeriod looks ahead.
-func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
+// Active returns the time span of the current brownout, and the message of the first configured brownout that includes now. The message may
+// be empty. ok is false if no brownout includes now. Brownouts that overlap or adjoin form one span, so that calls are served again when
+// the span ends. Active ignores brownouts that begin more than NoticePeriod after now.
+func (s Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	spans := s.Spans(now)
 	if len(spans) == 0 || spans[0].From.After(now) {
 		return Span{}, "", false
 	}
-	for i := range s.entries {
-		e, in := &s.entries[i], false
+	for i := range s {
+		e, in := &s[i], false
 		windows(e, now, now.Add(1), func(Span) { in = true })
 		if in {
 			return spans[0], e.Message, true
@@ -49,14 +46,11 @@ func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	return spans[0], "", true
 }
 
-// Spans returns the current span and those that begin within NoticePeriod, sorted by time and without overlaps.
-func (s *Schedule) Spans(now time.Time) []Span {
-	if s == nil {
-		return nil
-	}
+// Spans returns the current span and the spans that begin within NoticePeriod, sorted by time and without overlaps.
+func (s Schedule) Spans(now time.Time) []Span {
 	var all []Span
-	for i := range s.entries {
-		windows(&s.entries[i], now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
+	for i := range s {
+		windows(&s[i], now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
 	}
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until)) })
 	merged := all[:0]
@@ -74,20 +68,15 @@ func (s *Schedule) Spans(now time.Time) []Span {
 // announced is the maximum number of spans in one header.
 const announced = 8
 
-// Announce returns the next spans as a header value: comma-separated intervals in the form "from/until", with RFC 3339 times. It returns ""
-// if there are none.
-func (s *Schedule) Announce(now time.Time) string {
+// Announce returns the spans of the next NoticePeriod, at most 8, as a header value: comma-separated intervals in the form "start/end",
+// with RFC 3339 times. It returns "" if there are none.
+func (s Schedule) Announce(now time.Time) string {
 	spans := s.Spans(now)
-	var b strings.Builder
-	for i, w := range spans[:min(len(spans), announced)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(w.From.UTC().Format(time.RFC3339))
-		b.WriteByte('/')
-		b.WriteString(w.Until.UTC().Format(time.RFC3339))
+	var list []string
+	for _, w := range spans[:min(len(spans), announced)] {
+		list = append(list, w.From.UTC().Format(time.RFC3339)+"/"+w.Until.UTC().Format(time.RFC3339))
 	}
-	return b.String()
+	return strings.Join(list, ", ")
 }
 
 // day is the length of a UTC day.

@@ -16,38 +16,35 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// HeaderBrownout is the response header that announces when calls of the caller's dialect will be refused: comma-separated from/until pairs
-// of RFC 3339 times.
+// HeaderBrownout is the response header that announces brownouts of the API that the caller used. Its value is a comma-separated list of
+// start/end pairs of RFC 3339 times.
 const HeaderBrownout = "X-Tollgate-Brownout"
 
-// Schedules holds the brownouts of a configuration.
-type Schedules struct {
-	// of maps organisations and dialects to their schedules.
-	of map[string]map[route.Dialect]*Schedule
-}
+// Schedules holds the brownouts of a configuration by organisation and dialect.
+type Schedules map[string]map[route.Dialect]Schedule
 
-// SchedulesOf returns the brownouts of a configuration, which must be valid.
+// SchedulesOf returns the brownouts in cfg, which must be valid.
 func SchedulesOf(cfg *settings.Config) Schedules {
-	s := Schedules{make(map[string]map[route.Dialect]*Schedule)}
+	s := make(Schedules)
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		if len(o.Brownouts) == 0 {
 			continue
 		}
-		s.of[o.ID] = make(map[route.Dialect]*Schedule)
+		s[o.ID] = make(map[route.Dialect]Schedule)
 		for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-			s.of[o.ID][dialect] = NewSchedule(o.Brownouts, settings.Dialect(dialect))
+			s[o.ID][dialect] = NewSchedule(o.Brownouts, settings.Dialect(dialect))
 		}
 	}
 	return s
 }
 
 // schedule returns the brownout schedule for an exchange, or nil. Public v1 routes, which explain the migration, are never refused.
-func (s Schedules) schedule(ex *filter.Exchange) *Schedule {
+func (s Schedules) schedule(ex *filter.Exchange) Schedule {
 	if ex.Tenant == nil || ex.Dialect == route.V1 && ex.Route != nil && ex.Route.Public {
 		return nil
 	}
-	return s.of[ex.Tenant.ID][ex.Dialect]
+	return s[ex.Tenant.ID][ex.Dialect]
 }
 
 // anonymousKey is the key ID recorded for anonymous callers.
@@ -56,8 +53,8 @@ const anonymousKey = "anonymous"
 // unreadOperation is recorded for requests that were refused before their body was read.
 const unreadOperation = "unread"
 
-// RecordUse records calls to the legacy APIs for the migration report, whatever their outcome, and announces brownouts to their callers.
-// It runs directly after filter.Authenticate, so its response phase sees every call with a known caller.
+// RecordUse records calls to the legacy APIs for the migration report, successful or not, and announces brownouts to their callers. It runs
+// directly after filter.Authenticate, so that its response phase sees every call with a known caller.
 type RecordUse struct{ Schedules }
 
 // Name implements filter.Filter.
@@ -89,15 +86,15 @@ func (f RecordUse) Response(ctx context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// ApplyBrownouts refuses legacy calls that were received within a brownout window of their organisation. It runs after filter.RateLimit and
-// filter.DecodeBody, so that refused calls use quota like others and their operations are known, and before Translate, so that nothing is
-// executed.
+// ApplyBrownouts refuses the legacy calls of an organisation during its brownouts. It runs after filter.RateLimit and filter.DecodeBody, so
+// that refused calls use quota as usual and the operation is known. It runs before Translate, so that nothing is executed.
 type ApplyBrownouts struct{ Schedules }
 
 // Name implements filter.Filter.
 func (ApplyBrownouts) Name() string { return "brownout" }
 
-// Request responds with the dialect's 503 during a window. Retry-After is the time until its end.
+// Request responds to a legacy call during a brownout with a 503 in the form of the dialect. Retry-After is the time until the brownout
+// ends.
 func (f ApplyBrownouts) Request(_ context.Context, ex *filter.Exchange) error {
 	schedule := f.schedule(ex)
 	if schedule == nil {

@@ -2,53 +2,55 @@ package listen
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Bounds limits open connections. The zero value sets no limits.
+// Bounds limits the number of open connections. The zero value sets no limits.
 type Bounds struct {
-	// Total limits all connections together, and PerAddress the connections from one address. 0 means no limit.
+	// Total is the maximum number of connections. PerAddress is the maximum number of connections from one address. 0 means no limit.
 	Total, PerAddress int
-	// Exempt lists addresses to which PerAddress does not apply, such as load balancers that forward all callers. Total applies to them.
+	// Exempt lists addresses to which PerAddress does not apply, such as the addresses of load balancers. Total also applies to these
+	// addresses.
 	Exempt []netip.Prefix
-	// Spare is the number of connections above a limit that are accepted nevertheless, at most an eighth of them from one address. Such a
-	// connection must send a request head within one second, and the server calls RefuseOverBound to decide whether to refuse the
-	// request. 0 means that no such connections are accepted.
+	// Spare is the number of connections above a limit that are accepted nevertheless. At most an eighth of them may come from one address. On
+	// such a connection, the client must send a request head within one second, and the server must call [OverBound] or [RefuseOverBound]. 0
+	// means that connections above a limit are never accepted.
 	Spare int
-	// Refused is called for each refused connection, concurrently from several goroutines. It may be nil.
+	// Refused, if not nil, is called for each refused connection. Several goroutines may call it at the same time.
 	Refused func(client net.Addr)
-	// Full is sent to a connection refused because of Total, and Crowded to one refused because of PerAddress, before the connection is
-	// closed. If nil, nothing is sent.
+	// Full and Crowded are the responses to send on a refused connection before it is closed. Full is sent if Total is reached, and Crowded if
+	// PerAddress is reached. If the response is nil, nothing is sent.
 	Full, Crowded []byte
 }
 
-// NewBounded returns a listener that accepts connections from inner within the limits of cfg, which must be valid.
+// NewBounded returns a listener that accepts connections from inner within the limits of cfg. It does not validate cfg.
 func NewBounded(inner net.Listener, cfg Bounds) net.Listener {
 	return &boundedListener{Listener: inner, cfg: cfg, answering: make(chan struct{}, maxAnswering)}
 }
 
 const (
-	// maxAnswering limits the number of refused connections that are answered at the same time. Further connections are closed without an
-	// answer.
+	// maxAnswering is the maximum number of refused connections on which a response is being sent. Further refused connections are closed
+	// without a response.
 	maxAnswering = 64
-	// answerTime limits the time for sending an answer to a refused connection.
+	// answerTime is the time limit for sending a response on a refused connection.
 	answerTime = time.Second
-	// maxUnread limits the bytes read of a refused request.
+	// maxUnread is the maximum number of bytes that are read from a refused connection.
 	maxUnread = 64 << 10
 )
 
 type boundedListener struct {
 	net.Listener
 	cfg Bounds
-	// answering holds one element per refused connection that is being answered.
+	// answering holds one element for each refused connection on which a response is being sent.
 	answering chan struct{}
-	// within counts the connections within the limits, and spares those above a limit.
+	// within counts the connections within the limits, and spares counts the accepted connections above a limit.
 	within, spares connCounts
 }
 
@@ -59,15 +61,15 @@ type connCounts struct {
 	open  map[netip.Addr]int // by network; entries are never 0
 }
 
-// enter counts a connection, unless there are already most connections in all, or mostOf from the same network. full reports the first
-// case.
-func (p *connCounts) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
+// enter counts a connection from a network and returns true. It returns false if there are already maxTotal connections, in which case full
+// is true, or already maxPerNetwork connections from the network.
+func (p *connCounts) enter(addr netip.Addr, maxTotal, maxPerNetwork int) (ok, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.total >= most:
+	case p.total >= maxTotal:
 		return false, true
-	case p.open[addr] >= mostOf:
+	case p.open[addr] >= maxPerNetwork:
 		return false, false
 	case p.open == nil:
 		p.open = make(map[netip.Addr]int)
@@ -112,7 +114,7 @@ func (l *boundedListener) reportRefused(c net.Conn) {
 	}
 }
 
-// refuse closes a connection. It sends an answer first if few connections are being answered.
+// refuse closes a connection. If fewer than maxAnswering responses are being sent, it sends a response first.
 func (l *boundedListener) refuse(c net.Conn, full bool) {
 	if l.answer(full) != nil {
 		select {
@@ -129,7 +131,8 @@ func (l *boundedListener) refuse(c net.Conn, full bool) {
 	_ = c.Close() // not used yet
 }
 
-// enter counts a connection from addr if the limits permit it. full reports that Total is reached.
+// enter counts a connection from addr and returns true if the limits permit the connection. Otherwise full reports whether Total is
+// reached.
 func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	most, mostOf := cmp.Or(l.cfg.Total, math.MaxInt), cmp.Or(l.cfg.PerAddress, math.MaxInt)
 	if !addr.IsValid() || slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
@@ -138,7 +141,7 @@ func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	return l.within.enter(network(addr), most, mostOf)
 }
 
-// addressOf returns the IP address of a peer, or the zero Addr if the peer lacks one, as with a Unix socket.
+// addressOf returns the IP address of a peer. It returns the zero Addr if the peer has no IP address, for example for a Unix socket.
 func addressOf(peer net.Addr) netip.Addr {
 	ap, err := netip.ParseAddrPort(peer.String())
 	if err != nil {
@@ -161,7 +164,7 @@ func network(addr netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// overConn releases its count when it is closed.
+// overConn is a counted connection. It stops counting when it is closed.
 type overConn struct {
 	wrapped
 	of   *connCounts
@@ -175,18 +178,11 @@ func (c *overConn) Close() error {
 	return c.Conn.Close()
 }
 
-// wrapped is an accepted connection.
+// wrapped gives access to the methods of the underlying connection that net.Conn lacks.
 type wrapped struct{ net.Conn }
 
 // NetConn returns the underlying connection.
 func (c wrapped) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite shuts down the writing side of the connection.
-func (c wrapped) CloseWrite() error { return closeWrite(c.Conn) }
-
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c wrapped) CloseWrite() error { return wire.CloseWrite(c.Conn) }

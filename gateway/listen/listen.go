@@ -25,26 +25,26 @@ import (
 type Listeners struct {
 	*view.Current
 	Logger *slog.Logger
-	// Recorder counts refused connections and request heads, and provides the clock.
+	// Recorder counts refused connections and request heads. It also provides the clock.
 	Recorder *telemetry.Recorder
 }
 
-// Data wraps l as the listener for callers, with the settings of the configuration at startup. signers returns the current
+// Data returns a listener for callers that accepts connections from l. cfg is the configuration at startup. signers returns the current
 // certificate authorities of callers.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
 	return ls.validated(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }
 
-// Admin returns the listener for operators.
+// Admin returns a listener for operators that accepts connections from l.
 func (ls *Listeners) Admin(l net.Listener) net.Listener { return ls.encrypted(l, ofAdmin, ofNone) }
 
-// Reserved returns a listener with reserved file descriptors, see [NewReserved].
+// Reserved returns a listener that reserves file descriptors for a few connections; see [NewReserved].
 func Reserved(l net.Listener) net.Listener { return NewReserved(l, adminReserve) }
 
-// Open returns the listener given, or a new listener on addr if given is nil.
-func Open(given net.Listener, addr string) (net.Listener, error) {
-	if given != nil {
-		return given, nil
+// Open returns inherited unless it is nil. Otherwise Open returns a new TCP listener on addr.
+func Open(inherited net.Listener, addr string) (net.Listener, error) {
+	if inherited != nil {
+		return inherited, nil
 	}
 	l, err := net.Listen("tcp", addr) //nolint:noctx // opened once, at start
 	if err != nil {
@@ -53,22 +53,22 @@ func Open(given net.Listener, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Time limits of a connection. Bodies and calls to the platform have separate limits.
+// Limits of a connection. Receiving a body and calling the platform have separate time limits.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 60 * time.Second
-	maxHeaderSize = 32 << 10
 )
 
-// Serve serves until ctx ends. Then it closes the listener and waits for accepted requests; requests that have not finished when over ends
-// are aborted. end closes connections that the HTTP server no longer tracks: WebSockets and streams.
+// Serve serves h on l until ctx ends. It then closes l and waits for the requests in progress. If the context over is canceled during this
+// wait, Serve aborts the remaining requests. After the wait, it calls end, which must close connections that the HTTP server does not
+// track, such as WebSockets.
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler, end func(context.Context)) error {
 	var fresh newConns
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderSize,
+		MaxHeaderBytes:    wire.MaxHead,
 		ConnState:         fresh.note,
 		ConnContext:       wire.ConnContext,
 		ErrorLog:          telemetry.StandardLog(ls.Logger),
@@ -86,13 +86,14 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 	return err
 }
 
-// bounded limits the connections of a listener. Refusals are counted, and logged at most once a minute, because they come in bursts.
+// bounded returns a listener with a limited number of connections. It counts refusals, and logs at most one refusal per minute, because
+// refusals come in bursts.
 func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
 	bounds := Bounds{
 		Total: cfg.Connections.Total, PerAddress: cfg.Connections.PerAddress, Spare: spareConnections,
 		Exempt: slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses),
 	}
-	if cfg.TLS.Pair == nil { // nothing can be sent before a TLS handshake
+	if cfg.TLS.Pair == nil { // with TLS, no response can be sent before the handshake
 		bounds.Full, bounds.Crowded = refusal(true), refusal(false)
 	}
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
@@ -105,14 +106,15 @@ func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.
 	return NewBounded(l, bounds)
 }
 
-// adminReserve is the number of admin connections with reserved file descriptors, so that probes and metric scrapes are answered when no
-// other descriptors are free.
+// adminReserve is the number of admin connections for which file descriptors are reserved, so that the gateway can respond to probes and
+// metric scrapes when no other descriptors are free.
 const adminReserve = 4
 
-// spareConnections is the number of connections above a limit that are accepted nevertheless, for stop and delete requests.
+// spareConnections is the number of connections above a limit that are accepted for stop and delete requests.
 const spareConnections = 64
 
-// RefuseOverBound returns the refusal of a request on a connection above a limit, or nil if the request is permitted.
+// RefuseOverBound returns an error if the request arrived on a connection above a limit, and nil otherwise. Do not call it for requests
+// that are always served, such as requests that stop or delete a resource.
 func RefuseOverBound(r *http.Request) error {
 	c := wire.Conn(r.Context())
 	if encrypted, ok := c.(*tls.Conn); ok {
@@ -131,7 +133,7 @@ func tooMany(full bool) *problem.Problem {
 	return problem.RateLimited.New("too many connections from this address")
 }
 
-// refusal returns the answer for a connection above a limit that does not send a request in time.
+// refusal returns the complete HTTP response for a refused connection. full is true if the limit on all connections is reached.
 func refusal(full bool) []byte {
 	p := tooMany(full)
 	body := p.JSON()
@@ -139,14 +141,11 @@ func refusal(full bool) []byte {
 		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
 }
 
-// validated rejects ambiguous requests. A rejected request never becomes an exchange, so it is logged here.
+// validated returns a listener that rejects ambiguous requests. It logs rejected requests, because no handler sees them.
 func (ls *Listeners) validated(ctx context.Context, l net.Listener) net.Listener {
-	return wire.NewListener(l, wire.Config{
-		MaxHead: maxHeaderSize,
-		Refused: func(client net.Addr, r *wire.Refusal) {
-			ls.Recorder.Refused(ctx, "wire")
-			ls.Logger.WarnContext(ctx, "malformed request refused", "client.address", client.String(),
-				"http.response.status_code", r.Status, "detail", r.Reason)
-		},
+	return wire.NewListener(l, func(client net.Addr, r *wire.Refusal) {
+		ls.Recorder.Refused(ctx, "wire")
+		ls.Logger.WarnContext(ctx, "refused a malformed request", "client.address", client.String(),
+			"http.response.status_code", r.Status, "detail", r.Reason)
 	})
 }

@@ -8,13 +8,16 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// headTime limits the time for receiving the request head on a spare connection, including the TLS handshake.
+// headTime is the time limit for the TLS handshake and the request head on a spare connection.
 const headTime = time.Second
 
-// OverBound reports whether a connection returned by Listeners is above a limit, so that its request may be refused; full reports that the
-// limit on all connections is exceeded. Call it after the request head was read: it lifts the time limit of the connection.
+// OverBound reports whether a connection was accepted above a limit, so that its requests may have to be refused. full is true if the limit
+// on all connections is exceeded, and false if the limit per address is exceeded. Call OverBound only after the request head was read,
+// because it removes the read deadline of the connection.
 func OverBound(c net.Conn) (over, full bool) {
 	s, over := c.(*spareConn)
 	if !over {
@@ -26,7 +29,8 @@ func OverBound(c net.Conn) (over, full bool) {
 	return true, s.full
 }
 
-// spareConn is a connection above a limit. It is refused unless its request head arrives within headTime and OverBound is called.
+// spareConn is a connection above a limit. It is refused if OverBound is not called within headTime, which means that no request head has
+// arrived.
 type spareConn struct {
 	overConn
 
@@ -51,7 +55,7 @@ func (s *spareConn) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. Until the request head was read, it cannot extend the deadline beyond headTime.
+// SetReadDeadline implements net.Conn. Until OverBound is called, it does not accept deadlines later than the end of headTime.
 func (s *spareConn) SetReadDeadline(t time.Time) error {
 	if !s.heard.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
@@ -59,15 +63,15 @@ func (s *spareConn) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// answerRefused sends the answer of a refused connection and reads its request: closing a connection with unread data would reset it and
-// discard the answer.
+// answerRefused sends the response on a refused connection, and reads the data that the client has sent. Otherwise, closing the connection
+// would reset it and discard the response.
 func (l *boundedListener) answerRefused(c net.Conn, full bool) {
 	answer := l.answer(full)
 	if answer == nil {
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(answerTime))
-	if _, err := c.Write(answer); err == nil && closeWrite(c) == nil {
+	if _, err := c.Write(answer); err == nil && wire.CloseWrite(c) == nil {
 		_, _ = io.CopyN(io.Discard, c, maxUnread)
 	}
 }
@@ -79,7 +83,7 @@ func (l *boundedListener) answer(full bool) []byte {
 	return l.cfg.Crowded
 }
 
-// spare returns a connection above a limit as a spareConn, or nil if there are too many of them.
+// spare returns c as a spareConn. It returns nil if there are too many connections above a limit.
 func (l *boundedListener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
 	addr = network(addr)
 	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // at most an eighth from one address

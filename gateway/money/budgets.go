@@ -31,22 +31,21 @@ type BudgetRow struct {
 	ID   string `json:"id,omitempty"`
 	// Team is the team of a key, or the team itself.
 	Team string `json:"team,omitempty"`
-	// Percent is the used and reserved share of the limit.
+	// Percent is the used and reserved share of the limit, rounded.
 	Percent int `json:"percent"`
 	Budget
+	// UsedUpAt is the estimated time on the day UsedUp.
+	UsedUpAt *time.Time `json:"usedUpAt,omitempty"`
 	// Forecast is the expected cost at the end of the budget's period. It is absent if the budget has no forecast.
 	Forecast *Estimate `json:"forecast,omitempty"`
 	// Ends is the end of the current period.
 	Ends *time.Time `json:"ends,omitempty"`
+	// Free is the amount that remains at the end of the period if the running resources and the calls in flight run until then, in USD. It
+	// is negative if they exceed the limit, and absent if the budget has no period.
+	Free string `json:"free,omitempty"`
 	// PerHour is the current hourly cost of the scope, in USD.
 	PerHour string `json:"perHour"`
 }
-
-// AtRisk reports whether the budget is expected to run out before its period ends, or at least 80 % of the limit is used or reserved.
-func (b *BudgetRow) AtRisk() bool { return b.UsedUp != "" || b.Percent >= nearPercent }
-
-// nearPercent is the used and reserved percentage of a budget from which the budget is at risk.
-const nearPercent = 80
 
 // id returns a unique identifier of the budget within the organisation.
 func (b *BudgetRow) id() string { return b.Scope + " " + b.Name }
@@ -77,7 +76,7 @@ func (p *listedBudgets) choose(list []BudgetRow) []BudgetRow {
 
 // compare compares two budgets in the requested order.
 func (p *listedBudgets) compare(a, b *BudgetRow) int {
-	share := cmp.Compare(b.share(), a.share())
+	share := cmp.Compare(b.Share(), a.Share())
 	switch p.Sort {
 	case "percent":
 		return cmp.Or(share, cmp.Compare(a.id(), b.id()))
@@ -88,18 +87,10 @@ func (p *listedBudgets) compare(a, b *BudgetRow) int {
 	return cmp.Or(cmp.Compare(a.usedUp(), b.usedUp()), share, cmp.Compare(a.id(), b.id()))
 }
 
-// share returns the used and reserved fraction of the limit.
-func (b *BudgetRow) share() float64 {
-	if limit := adminapi.Decimal(b.Limit); limit > 0 {
-		return (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit
-	}
-	return 1
-}
-
 // usedUp returns a sort key for the day on which the budget runs out: exhausted budgets sort first, and budgets that will not run out sort
 // last.
 func (b *BudgetRow) usedUp() string {
-	if b.share() >= 1 {
+	if b.Share() >= 1 {
 		return ""
 	}
 	return cmp.Or(b.UsedUp, "9999")
@@ -128,7 +119,8 @@ func (m *Money) budgets(ctx context.Context, _ adminapi.Principal, p listedBudge
 	return out, err
 }
 
-// AllBudgets returns all budgets of an organisation, grouped by scope.
+// AllBudgets returns all budgets of an organisation, grouped by scope. at is the time of the ledger's state. It returns the same errors as
+// [Money.Show].
 func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
 	o, err := m.check(org)
 	if err != nil {
@@ -164,9 +156,11 @@ func budgetRows(o *ledger.Outlook, teams map[string]string) []BudgetRow {
 		full := &o.Ceilings[i]
 		list[i] = of
 		list[i].Budget, list[i].Percent = b, b.ForScope("", "").Percent
+		list[i].UsedUpAt = timeOf(full.ExhaustedAt)
 		if !full.Ends.IsZero() {
 			e := full.Expected
 			list[i].Forecast, list[i].Ends = &Estimate{Low: usd(e.Low), Expected: usd(e.Expected), High: usd(e.High)}, timeOf(full.Ends)
+			list[i].Free = usd(full.Free)
 		}
 	}
 	return list

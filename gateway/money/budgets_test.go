@@ -56,8 +56,8 @@ func TestBudgetsAreSorted(t *testing.T) {
 func TestCostsAreCompared(t *testing.T) {
 	t.Parallel()
 	list := compared(
-		[]Cost{{Team: "a", USD: "3"}, {Team: "b", USD: "1"}},
-		[]Cost{{Team: "a", USD: "2"}, {Team: "c", USD: "5.5"}},
+		[]Cost{{CostGroup: CostGroup{Team: "a"}, USD: "3"}, {CostGroup: CostGroup{Team: "b"}, USD: "1"}},
+		[]Cost{{CostGroup: CostGroup{Team: "a"}, USD: "2"}, {CostGroup: CostGroup{Team: "c"}, USD: "5.5"}},
 	)
 	got := make(map[string]string)
 	for _, c := range list {
@@ -66,7 +66,8 @@ func TestCostsAreCompared(t *testing.T) {
 	if want := map[string]string{"a": "3 2 1", "b": "1 0 1", "c": "0 5.5 -5.5"}; got["a"] != want["a"] || got["b"] != want["b"] || got["c"] != want["c"] {
 		t.Errorf("compared: %v, want %v", got, want)
 	}
-	moved := compared([]Cost{{Resource: "p", Name: "new", GPU: "L4", USD: "1"}}, []Cost{{Resource: "p", Name: "old", USD: "1"}})
+	moved := compared([]Cost{{CostGroup: CostGroup{Resource: "p", Name: "new", GPU: "L4"}, USD: "1"}},
+		[]Cost{{CostGroup: CostGroup{Resource: "p", Name: "old"}, USD: "1"}})
 	if len(moved) != 1 || moved[0].Name != "new" || moved[0].Percent != 100 {
 		t.Errorf("a renamed resource: %+v, want one row", moved)
 	}

@@ -33,19 +33,12 @@ type Comparison struct {
 	Next string `json:"next,omitempty"`
 }
 
-// ComparedCost is the cost of a group in two periods, in USD. Only the dimensions by which costs are grouped are set. A resource has an ID
-// and a name.
+// ComparedCost is the cost of a group in two periods, in USD.
 type ComparedCost struct {
-	Team       string            `json:"team,omitempty"`
-	Key        string            `json:"key,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Resource   string            `json:"resource,omitempty"`
-	Name       string            `json:"name,omitempty"`
-	GPU        string            `json:"gpu,omitempty"`
-	DataCenter string            `json:"dc,omitempty"`
-	Labels     map[string]string `json:"labels,omitempty"`
-	USD        string            `json:"usd"`
-	Previous   string            `json:"previous"`
+	CostGroup
+
+	USD      string `json:"usd"`
+	Previous string `json:"previous"`
 	// Difference is USD minus Previous.
 	Difference string `json:"difference"`
 	// Percent is the group's share of the total.
@@ -75,8 +68,9 @@ func (m *Money) compareRow() adminapi.Endpoint {
 	}
 }
 
-// before returns the query of the previous period at the time now. It starts earlier by the length of the range. If the range is longer
-// than two days, the length is rounded up to whole days, so that the same hours of days are compared.
+// before returns the query for the previous period. This period starts earlier than q by the length of the range, which is rounded up to
+// whole days if it exceeds two days, so that the same hours of the day are compared. If q has not ended at the time now, the previous
+// period is shortened by the time that remains.
 func before(q *ledger.Query, now time.Time) *ledger.Query {
 	p, length := *q, q.To.Sub(q.From)
 	if day := ledger.Daily.Length(); length > 2*day {
@@ -136,10 +130,7 @@ func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Cos
 func compared(now, earlier []Cost) []ComparedCost {
 	groups, total := make(map[string]*ComparedCost), int64(0)
 	of := func(c *Cost) *ComparedCost {
-		g := &ComparedCost{
-			Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
-			DataCenter: c.DataCenter, Labels: c.Labels,
-		}
+		g := &ComparedCost{CostGroup: c.CostGroup}
 		if groups[g.id()] == nil {
 			groups[g.id()] = g
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// confirmTime limits the GET that follows the response to a call that should free budget.
+// confirmTime is the time limit for the GET that checks whether a call has freed budget.
 const confirmTime = 2 * time.Second
 
-// removed confirms an accepted delete with one GET, and returns its settlement. The amounts are freed if the GET returns 404 or a stopped
-// pod. Otherwise the hold stays open, and the reconciler continues.
+// removed checks with one GET whether a deleted resource is gone, and returns the settlement of the call. The amounts are freed if the
+// resource does not exist, or is a stopped pod or an ended sandbox. Otherwise the hold stays open, and the reconciler checks the resource
+// later.
 func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
 	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.ResourceKind])
 	s := &ledger.Settlement{End: ledger.Commit, Kind: r.Kind, Resource: r.Resource}
@@ -33,8 +34,8 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	return s
 }
 
-// working returns the number of running workers of an endpoint whose maximum number of workers is being lowered. If that is unknown, it
-// returns the previous maximum.
+// working returns the number of running workers of an endpoint whose maximum number of workers is being lowered. If the number is unknown,
+// it returns the previous maximum.
 func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) int64 {
 	if r.ResourceKind != operation.KindEndpoint || r.Current[ledger.Workers] >= r.Before[ledger.Workers] {
 		return 0
@@ -47,16 +48,15 @@ func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	return int64(len(workers))
 }
 
-// confirm reads the resource after the response was sent. It returns the record or the refusal, or neither if the platform did not answer.
+// confirm reads the resource after the platform has responded to the call. It returns the record or the refusal, or neither if the platform
+// did not respond to the read.
 func (f *Reserve) confirm(ctx context.Context, ex *filter.Exchange, op *schema.Operation) (map[string]any, *filter.Response) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
 	doc, refusal, err := f.Reader.Read(ctx, ex, op, ex.Params)
-	if err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err
-	}
+	ex.RecordFailure(err)
 	record, _ := doc.(map[string]any)
 	return record, refusal
 }

@@ -23,22 +23,28 @@ type Costs struct {
 	Total string    `json:"total"`
 }
 
-// Cost is the cost of one group in one bucket, in USD. Only the members that costs are grouped by are set. Grouping by resource also sets
-// the name, machine and location of the resource, and the decision ID of the call that created it.
-type Cost struct {
-	Start      time.Time `json:"start"`
-	End        time.Time `json:"end"`
-	Team       string    `json:"team,omitempty"`
-	Key        string    `json:"key,omitempty"`
-	Kind       string    `json:"kind,omitempty"`
-	Resource   string    `json:"resource,omitempty"`
-	Name       string    `json:"name,omitempty"`
-	GPU        string    `json:"gpu,omitempty"`
-	DataCenter string    `json:"dc,omitempty"`
-	Decision   string    `json:"decision,omitempty"`
-	// Labels are the labels that costs are grouped by. Grouping by resource sets all labels.
+// CostGroup identifies a group of costs. Only the fields by which costs are grouped are set. Grouping by resource also sets Name, GPU and
+// DataCenter.
+type CostGroup struct {
+	Team       string `json:"team,omitempty"`
+	Key        string `json:"key,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Resource   string `json:"resource,omitempty"`
+	Name       string `json:"name,omitempty"`
+	GPU        string `json:"gpu,omitempty"`
+	DataCenter string `json:"dc,omitempty"`
+	// Labels are the labels by which costs are grouped, or all labels of the resource if costs are grouped by resource.
 	Labels map[string]string `json:"labels,omitempty"`
-	USD    string            `json:"usd"`
+}
+
+// Cost is the cost of one group in one time bucket, in USD.
+type Cost struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	CostGroup
+	// Decision is the decision ID of the call that created the resource, if costs are grouped by resource.
+	Decision string `json:"decision,omitempty"`
+	USD      string `json:"usd"`
 	// PerHour is the rate in USD, and Hours the time at that rate. Both are set only if costs are separated by rate and the rate is known;
 	// corrections by bills and one-time costs have no rate.
 	PerHour string `json:"perHour,omitempty"`
@@ -68,7 +74,7 @@ type chosen struct {
 	Label    []string            `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
 
-// priced adds the time range of a row.
+// priced adds the parameter for the time range of each row.
 type priced struct {
 	chosen
 
@@ -221,7 +227,7 @@ func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adm
 }
 
 // Costs returns the costs of an organisation, including the costs up to now. It returns an adminapi.BadRequestError if the costs of the
-// queried range are no longer kept, and otherwise the errors of [Money.Show].
+// queried range are no longer retained. Its other errors are the errors of [Money.Show].
 func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {
 		return nil, err
@@ -243,9 +249,10 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 	for i, r := range rows {
 		total += r.Micro
 		out.Rows[i] = Cost{
-			Start: r.Start, End: q.End(r.Start), Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource,
-			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(),
-			USD: catalog.Money(r.Micro).String(),
+			Start: r.Start, End: q.End(r.Start), Decision: r.Item.Decision, USD: catalog.Money(r.Micro).String(), CostGroup: CostGroup{
+				Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource, Name: r.Item.Name, GPU: r.Item.GPU,
+				DataCenter: r.Item.DataCenter, Labels: r.Item.Labels.Map(),
+			},
 		}
 		if t := r.Item.Terms; t.Rate > 0 {
 			hours := float64(r.Micro) / float64(t.Rate)

@@ -86,16 +86,16 @@ func (e *event) rest() []byte {
 	return part[:at]
 }
 
-// read returns the beginning of the current line, up to most bytes or the byte until, which is skipped; 0 means no such byte. ended
-// reports whether the line has ended.
-func (e *event) read(most int, until byte) (text []byte, ended bool) {
-	for len(text) < most {
+// read returns the beginning of the current line: at most limit bytes, and only the bytes before sep. It skips sep. If sep is 0, the line
+// is read without a separator. ended reports whether the line has ended.
+func (e *event) read(limit int, sep byte) (text []byte, ended bool) {
+	for len(text) < limit {
 		part := e.rest()
 		if len(part) == 0 {
 			return text, true
 		}
-		part = part[:min(len(part), most-len(text))]
-		if at := bytes.IndexByte(part, until); until != 0 && at >= 0 {
+		part = part[:min(len(part), limit-len(text))]
+		if at := bytes.IndexByte(part, sep); sep != 0 && at >= 0 {
 			e.in.skip(at + 1)
 			return append(text, part[:at]...), false
 		}

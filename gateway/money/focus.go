@@ -149,10 +149,11 @@ func (c *Cost) perUnit(perHour string) string {
 	return cmp.Or(perHour, "1.0")
 }
 
-// scaled multiplies a number of the report. It keeps enough decimals for six significant ones at a thousand terabytes.
-func scaled(number string, by float64) string {
+// scaled multiplies a decimal number by a factor. It keeps 12 decimals, which are enough for six significant digits at a thousand
+// terabytes.
+func scaled(number string, factor float64) string {
 	n, _ := strconv.ParseFloat(number, 64) // written by this program
-	return strconv.FormatFloat(n*by, 'f', 12, 64)
+	return strconv.FormatFloat(n*factor, 'f', 12, 64)
 }
 
 func always(v string) func(string, *Cost) string { return func(string, *Cost) string { return v } }

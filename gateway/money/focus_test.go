@@ -39,12 +39,12 @@ func TestWriteFOCUS(t *testing.T) {
 	start := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	var b strings.Builder
 	err := money.WriteFOCUS(&b, "acme", []money.Cost{
-		{Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Labels: map[string]string{"project": "llm", "team": "mine"}, USD: "10.32"},
-		{Start: start, End: start.Add(time.Hour), Kind: "network_volume", Resource: "v1", USD: "0.000001"},
-		{Start: start, End: start.Add(time.Hour), Kind: "endpoint", Resource: "e1", USD: "3"},
-		{Start: start, End: start.Add(time.Hour), Kind: "cluster", Resource: "c1", USD: "3"},
-		{Start: start, End: start.Add(time.Hour), Kind: "adjustment", Resource: "r1", Name: "credit: a wrong price", Team: "research", USD: "-17.85"},
-		{Start: start, End: start.Add(time.Hour), Kind: "adjustment", Resource: "r2", Name: "reset: a test", USD: "-1"},
+		{Start: start, End: start.AddDate(0, 0, 1), CostGroup: money.CostGroup{Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Labels: map[string]string{"project": "llm", "team": "mine"}}, USD: "10.32"},
+		{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: "network_volume", Resource: "v1"}, USD: "0.000001"},
+		{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: "endpoint", Resource: "e1"}, USD: "3"},
+		{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: "cluster", Resource: "c1"}, USD: "3"},
+		{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: "adjustment", Resource: "r1", Name: "credit: a wrong price", Team: "research"}, USD: "-17.85"},
+		{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: "adjustment", Resource: "r2", Name: "reset: a test"}, USD: "-1"},
 	})
 	if err != nil {
 		t.Fatal(err)

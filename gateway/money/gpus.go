@@ -8,12 +8,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// GPUs returns the GPU type of each resource that has had costs since the given time, by resource ID. The time is limited by the
-// retention of the daily history. Resources without costs are omitted, and so are endpoints on pools with several GPU types.
-func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
+// GPUs returns the GPU types of the given resources by resource ID, as recorded with their costs from start to now. Costs that are older
+// than the retention of the daily history are not considered. The result omits resources without costs, and endpoints on pools with several
+// GPU types.
+func (m *Money) GPUs(ctx context.Context, org string, ids []string, start time.Time) (map[string]string, error) {
 	history, now := m.Loop.History, m.deps.Now()
 	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
-	from := ledger.Daily.Start(since)
+	from := ledger.Daily.Start(start)
 	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
 		from = kept
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// IdleList lists the resources that cost money without doing work, as of the latest pass. At is nil if there was no pass.
+// IdleList lists the resources that cost money without doing work, as of the latest reconciliation pass. At is the time of that pass, or
+// nil before the first pass.
 type IdleList struct {
 	At        *time.Time     `json:"at"`
 	Resources []IdleResource `json:"resources"`
-	// Minutes is the time without work after which a running resource is idle, and Action is the action on idle resources.
+	// Minutes is the time without work after which a running resource is idle. Action is the action that the gateway takes on idle resources.
 	Minutes int64         `json:"minutes"`
 	Action  ledger.Action `json:"action"`
 }
@@ -38,7 +39,7 @@ type Idle struct {
 	Since  time.Time `json:"since"`
 	// PerMonth is the current monthly cost of the resource, in USD.
 	PerMonth string `json:"perMonth"`
-	// Cost is the cost since then at the current rate, in USD.
+	// Cost is the cost since Since at the current rate, in USD.
 	Cost string `json:"cost"`
 	// SnoozedUntil is the end of the resource's snooze (see [Snooze]), and StopAt the time of its planned stop.
 	SnoozedUntil *time.Time `json:"snoozedUntil,omitempty"`
@@ -95,15 +96,15 @@ func (m *Money) idle(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	return m.Idle(ctx, string(p.Org))
 }
 
-// Idle lists the idle resources of an organisation. It returns an adminapi.BadRequestError if idle detection is off for the organisation,
-// and otherwise the errors of [Money.Show].
+// Idle lists the idle resources of an organisation. It returns an adminapi.BadRequestError if idle detection is off for the organisation.
+// Its other errors are the errors of [Money.Show].
 func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	o, err := m.check(org)
 	if err != nil {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
-		return nil, adminapi.BadRequestError{Reason: "organisation " + org + ": idle detection is off; set idle.for to turn it on"}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + ": idle detection is off; to turn it on, set 'idle.for'"}
 	}
 	noticed, err := m.Notices.Noticed(ctx, org)
 	if err != nil {
@@ -162,9 +163,9 @@ func (m *Money) snooze(ctx context.Context, _ adminapi.Principal, p snoozing) (*
 		return nil, err
 	}
 	if d < 0 || d > ledger.MaxSnooze {
-		return nil, adminapi.BadRequestError{Reason: "set id, and for to a duration of at most " + ledger.MaxSnooze.String()}
+		return nil, adminapi.BadRequestError{Reason: "the parameter 'for' must be a duration of at most " + ledger.MaxSnooze.String()}
 	}
-	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
+	until, err := m.Snoozer.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
 	if errors.Is(err, ledger.ErrNoResource) {
 		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no billable resource with the id " + strconv.Quote(resource)}
 	}

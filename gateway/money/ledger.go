@@ -80,7 +80,7 @@ func (m *Money) show(ctx context.Context, org string) (*Ledger, *ledger.State, e
 	return out, &state, nil
 }
 
-// budgetsOf returns the usage of ceilings.
+// budgetsOf converts the usage of ceilings for display.
 func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 	rows := make([]Budget, len(ceilings))
 	for i, c := range ceilings {
@@ -92,8 +92,8 @@ func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 		if over := c.MaxOverrun(); over > 0 {
 			rows[i].Over = text(over)
 		}
-		if !c.ExhaustedOn.IsZero() {
-			rows[i].UsedUp = c.ExhaustedOn.Format(time.DateOnly)
+		if !c.ExhaustedAt.IsZero() {
+			rows[i].UsedUp = c.ExhaustedAt.Format(time.DateOnly)
 		}
 	}
 	return rows
@@ -138,11 +138,11 @@ func (m *Money) adopt(ctx context.Context, _ adminapi.Principal, p adopting) (*A
 	case err != nil:
 		return nil, err
 	case to == (ledger.Owner{}):
-		return nil, adminapi.BadRequestError{Reason: "set id, and team or key"}
+		return nil, adminapi.BadRequestError{Reason: "one of the parameters 'team' and 'key' is required"}
 	}
 	was, err := m.Loop.Assign(ctx, org, resource, to)
 	if errors.Is(err, ledger.ErrNoResource) {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no counted resource with the id %q", org, resource)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no resource with the ID %q that counts against budgets", org, resource)}
 	}
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 	return journal
 }
 
-// losses counts losses of ledgers. All counts start at 0, so that a first loss is visible as an increase.
+// losses counts how often ledgers were lost. All counts start at 0, so that the first loss is visible as an increase.
 type losses struct {
 	mu     sync.Mutex // guards counts
 	counts map[loss]int64
@@ -77,30 +77,25 @@ func (l *losses) add(org string, lost ledger.LostPart) {
 	l.counts[loss{org, lost}]++
 }
 
-// peerPatience limits how long a rebuild waits for the memory of other gateways. It is also the time after which a silent gateway no longer
-// counts as alive.
+// peerPatience is the maximum time for which a rebuild waits for the data that other gateways remember. It is also the time after which a
+// gateway without heartbeats no longer counts as alive.
 const peerPatience = 5 * time.Second
 
-// LossDetector wraps the limiter's store. When the store has restarted or was replaced, the limiter restores its counts; LossDetector first
-// detects which ledgers were lost at the same time.
+// LossDetector is the store of the rate limiter with an additional step. After the Redis server has restarted or was replaced, the limiter
+// calls Restore to restore its counts. LossDetector then first determines which ledgers the server has lost.
 type LossDetector struct {
 	*redisstore.Store
 
-	// Detect detects losses of ledgers.
-	Detect func(ctx context.Context) error
+	// Money knows the ledgers.
+	Money *Money
 }
 
-// Restore calls Detect and then the wrapped Restore.
+// Restore determines which ledgers the server has lost, and then calls the wrapped Restore.
 func (p LossDetector) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
-	if err := p.Detect(ctx); err != nil {
+	if err := p.Money.deps.Accounts.DetectLosses(ctx, p.Money.deps.Budgeted()); err != nil {
 		return err
 	}
 	return p.Store.Restore(ctx, gateway, within, adjust)
-}
-
-// DetectLosses determines which ledgers the store has lost.
-func (m *Money) DetectLosses(ctx context.Context) error {
-	return m.deps.Accounts.DetectLosses(ctx, m.deps.Budgeted())
 }
 
 func lossOf(l *ledger.Loss) *Loss {

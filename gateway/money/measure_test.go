@@ -107,10 +107,7 @@ func TestReadingOn(t *testing.T) {
 // An endpoint that refuses the member stream_options is remembered for an hour.
 func TestRefusing(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	r, err := NewStreamOptions(func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := NewStreamOptions(func() time.Time { return now })
 	ex := exchange("llm")
 	r.markRefused(ex)
 	if r.refused(ex) {

@@ -23,16 +23,16 @@ import (
 // counts as abandoned by its gateway.
 const SettlementGrace = 10 * time.Second
 
-// headInterval is the time between two checks of the ledger heads.
+// headInterval is the time between two polls for changes of ledgers.
 const headInterval = 500 * time.Millisecond
 
-// Alerts sends alerts about the findings of the reconciler's passes over ledgers. Its methods do not wait for deliveries.
+// Alerts sends alerts about the results of reconciliation. Its methods return without waiting for the delivery of the alerts.
 type Alerts interface {
-	// CheckThresholds compares a ledger with the thresholds of its budgets, and alerts about those newly reached.
+	// CheckThresholds compares a ledger with the thresholds of its budgets, and sends an alert for each newly reached threshold.
 	CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State)
-	// Cause reports that resources will be stopped or were stopped, or that a resource is idle; r is the resource. budget and idle are the
-	// names of the alert for a cause of that kind. ended is called with the result of the delivery.
-	Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error))
+	// Cause reports that the resource r will be stopped, was stopped, or is idle, because of c. budgetAlert is the name of the alert if c is a
+	// budget, idleAlert the name if c is idleness. ended is called with the result of the delivery.
+	Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budgetAlert, idleAlert string, ended func(error))
 	// Unmanaged reports resources created outside the gateway; found may be empty.
 	Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource)
 	// Drift reports resources changed or deleted outside the gateway; drifted may be empty.
@@ -70,8 +70,8 @@ type Deps struct {
 	Intents *idempotency.Tracker
 
 	*view.Current
-	// Account returns the client for the platform accounts of the configuration in force, and Runs the client of its run interface, which may
-	// be nil.
+	// Account returns the client for the platform accounts in the current configuration. Runs returns the client for the run interface, or
+	// nil.
 	Account func() *upstream.Account
 	Runs    func() *upstream.Client
 }
@@ -87,7 +87,7 @@ type Money struct {
 	// Watcher polls ledgers and keeps snapshots of them.
 	Watcher *ledger.Watcher
 	Notices ledger.NoticeStore
-	Keeper  *ledger.Snoozer
+	Snoozer *ledger.Snoozer
 	// Journal stores the snapshots of ledgers for the next start; nil without a state directory.
 	Journal *ledger.Journal
 
@@ -105,8 +105,8 @@ func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *ledger.Histor
 	return &ledger.History{Store: accounts, Retention: cfg.Spend.History}
 }
 
-// New returns the ledger and the background loops that keep it consistent with the platform. name is the name of this gateway. New starts
-// nothing.
+// New returns the ledger and the background loops that keep it consistent with the platform. name is the name of this gateway. New does not
+// start the loops.
 func New(cfg *settings.Config, name string, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
@@ -120,7 +120,7 @@ func New(cfg *settings.Config, name string, deps Deps) *Money {
 	})
 	measureHolds(d.Meter, books.Outbox)
 	return &Money{
-		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Keeper: &ledger.Snoozer{Store: store},
+		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Snoozer: &ledger.Snoozer{Store: store},
 		Journal: journal, deps: d,
 	}
 }
@@ -128,5 +128,5 @@ func New(cfg *settings.Config, name string, deps Deps) *Money {
 // org returns the configuration of an organisation, or nil.
 func (m *Money) org(id string) *settings.Org { return m.deps.Org(id) }
 
-// HasBudgets reports whether any organisation has a ledger, for budgets or for another reason; see callers.LedgerPlan.
-func (m *Money) HasBudgets() bool { return len(m.deps.Budgeted()) > 0 }
+// HasLedgers reports whether any organisation has a ledger. An organisation without budgets may have one too; see callers.LedgerPlan.
+func (m *Money) HasLedgers() bool { return len(m.deps.Budgeted()) > 0 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// passes exports metrics about passes over ledgers, from the gateway that makes them. If another gateway makes the passes, the values
-// expire with the second pass.
+// passes exports metrics about the reconciliation passes that this gateway makes. If another gateway makes the passes, the values expire
+// after valid, the time of two passes.
 type passes struct {
 	*Deps
 
@@ -35,7 +35,7 @@ type pass struct {
 func newPasses(d *Deps, valid time.Duration) *passes {
 	p, m := &passes{Deps: d, valid: valid, last: make(map[string]pass)}, d.Meter
 	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
-		metric.WithDescription("Number of resources that reconciliation adopted, or found removed or changed outside the gateway.")))
+		metric.WithDescription("Number of resources that reconciliation added to the ledger or found removed or changed outside the gateway.")))
 	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
 		metric.WithDescription("Number of scopes whose sums did not match their records and were repaired.")))
 	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
@@ -85,7 +85,7 @@ func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	}, age, overdue, queued))
 }
 
-// repaired counts the sums repaired by a pass.
+// repaired counts the scopes whose sums a pass has repaired.
 func (p *passes) repaired(ctx context.Context, org string, n int) {
 	p.sums.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org)))
 }
@@ -110,7 +110,7 @@ func (p *passes) done(ctx context.Context, org string, r *ledger.Report) ledger.
 
 // WarnAboutDurability logs the reasons why the store may lose the ledger, if any organisation has a ledger.
 func (m *Money) WarnAboutDurability(ctx context.Context) {
-	if !m.HasBudgets() {
+	if !m.HasLedgers() {
 		return
 	}
 	if m.Journal == nil {
@@ -131,6 +131,6 @@ func (m *Money) WarnAboutDurability(ctx context.Context) {
 			"org", org, "prefix", prefix)
 	}
 	for _, risk := range risks {
-		m.deps.Logger.WarnContext(ctx, "the ledger of spending is not durable", "reason", risk)
+		m.deps.Logger.WarnContext(ctx, "the spending ledger is not durable", "reason", risk)
 	}
 }

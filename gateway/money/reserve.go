@@ -29,7 +29,7 @@ type Reserve struct {
 	Workers *schema.Operation
 	// Sandbox is the operation that reads a sandbox.
 	Sandbox *schema.Operation
-	// Unresolved limits the search for a resource that a call with an unknown outcome may have created.
+	// Unresolved is the maximum duration of the search for a resource that a call with an unknown outcome may have created.
 	Unresolved time.Duration
 	// Costs are the costs of recent runs.
 	Costs *ledger.RunCosts
@@ -43,8 +43,9 @@ const stageReserve = "reserve budget"
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
-// Request implements Filter. It refuses a call with 402 if it does not fit a budget and was not approved, with 403 if its price is unknown
-// and a budget in money applies, and with 503 if it raises cost while the ledger is unavailable. A call that lowers cost is never refused.
+// Request implements Filter. It refuses a call with 402 if the call would exceed a budget and was not approved, with 403 if the price is
+// unknown and a budget in money applies, and with 503 if the call raises cost while the ledger is unavailable. It never refuses a call that
+// lowers cost.
 func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -71,7 +72,7 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	return admit(ctx, ex, raises)
 }
 
-// admit makes the reservation of a call. It refuses a call that does not fit a budget with 402, unless the call was approved.
+// admit makes the reservation of a call. It returns 402 if the call would exceed a budget and was not approved.
 func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Cost.Reservation
 	if err := reserve(ctx, ex, raises); err != nil || ex.Response != nil || r.Quote.Refused == nil {
@@ -90,7 +91,7 @@ func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	return nil
 }
 
-// reserve makes the reservation of a call, unless the call is a repeat that can be answered.
+// reserve makes the reservation of a call. A repeat gets no reservation: reserve returns an error, or the response is set.
 func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Cost.Reservation
 	q, repeated, err := quote(ctx, ex)
@@ -279,8 +280,8 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	return notes
 }
 
-// Response implements Filter. It ends the reservation, or opens it if the outcome of the call is unknown, and adds budget headers to
-// the response.
+// Response implements filter.ResponseFilter. It settles the reservation and adds the budget headers to the response. If the outcome of the
+// call is unknown, the hold stays open, and the reconciler settles it later.
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Cost.Reservation
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -314,14 +315,14 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// end sends a settlement, and ends the intent with it.
+// end writes a settlement to the ledger, together with the end of the intent.
 func end(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) {
 	if ex.Cost.Reservation != nil { // nil for a read of a job
 		s.Intent = ex.Cost.Reservation.Revocation
 	}
 	var err error
 	if ex.Idempotency != nil {
-		err = ex.Ports.Intents.End(ctx, ex, s)
+		err = ex.Ports.Intents.End(ctx, ex, s, filter.DeliveryPending)
 	} else {
 		err = ex.Settle(ctx, s)
 	}

@@ -1,19 +1,20 @@
 package money
 
 import (
+	"math"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Adopted is the result of assigning a resource to an owner by hand. Was and Owner are the previous and the new owner.
+// Adopted is the response to an operator who assigns a resource to an owner. Was and Owner are the previous and the new owner.
 type Adopted struct {
 	Resource string `json:"resource"`
 	Was      string `json:"was"`
 	Owner    string `json:"owner"`
 }
 
-// AdoptedTeam is the result of moving the resources and accrued costs of one team to another.
+// AdoptedTeam is the response to an operator who moves the resources and accrued costs of one team to another.
 type AdoptedTeam struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -29,7 +30,7 @@ type AdoptedTeam struct {
 
 // Ledger is an organisation's ledger as shown by the admin API.
 type Ledger struct {
-	// Complete is false while the ledger must be rebuilt. Calls that raise cost are refused until then.
+	// Complete is false until a lost ledger has been rebuilt. While it is false, calls that raise cost are refused.
 	Complete bool `json:"complete"`
 	// Loss is the latest loss of data.
 	Loss      *Loss      `json:"loss,omitempty"`
@@ -39,7 +40,7 @@ type Ledger struct {
 }
 
 // Loss describes which records of a ledger were lost, why, and when the ledger was complete again. Returned is the number of resources
-// whose owner was restored, and Unowned the number without an owner.
+// whose owner was restored. Unowned is the number of resources without an owner.
 type Loss struct {
 	Lost     string     `json:"lost"`
 	Reason   string     `json:"reason"`
@@ -62,7 +63,7 @@ type Amounts struct {
 	Sandboxes int64 `json:"sandboxes"`
 }
 
-// Balance is the account of one scope. Day and Month are in USD.
+// Balance is the account of one scope. Day and Month are the costs accrued in the current day and month, in USD.
 type Balance struct {
 	Scope     string            `json:"scope"`
 	Committed Amounts           `json:"committed"`
@@ -73,7 +74,7 @@ type Balance struct {
 	Budgets   []Budget          `json:"budgets"`
 }
 
-// Budget is the usage of one limit of a scope, in USD or as a count. Left is the amount that calls may still use.
+// Budget is one limit of a scope and how much of it is used, in USD or as a count. Left is the amount available to further calls.
 type Budget struct {
 	Name     string `json:"name"`
 	Limit    string `json:"limit"`
@@ -83,12 +84,12 @@ type Budget struct {
 	// UsedUp is the day, in the organisation's time zone, when a budget for accrued cost is expected to run out. It is absent if the period
 	// ends earlier.
 	UsedUp string `json:"usedUp,omitempty"`
-	// Over is the largest amount by which runs in progress may exceed the budget. It is absent if they cannot exceed it: only runs that
-	// reserve their expected cost can.
+	// Over is the largest amount by which runs in progress may exceed the budget. It is absent if they cannot exceed the budget. Only runs
+	// that reserve their expected cost instead of their maximum cost can exceed it.
 	Over string `json:"over,omitempty"`
 }
 
-// NearBudget is a budget of a scope with the percentage that is already used.
+// NearBudget is a budget of a scope. Percent is the percentage of the limit that is used or reserved.
 type NearBudget struct {
 	Org     string `json:"org"`
 	Scope   string `json:"scope"`
@@ -96,13 +97,23 @@ type NearBudget struct {
 	Budget
 }
 
-// ForScope returns b as a budget of the given scope. A limit of 0 counts as fully used (100 %).
+// ForScope returns b as a budget of the given scope, with its share rounded to a whole percentage.
 func (b Budget) ForScope(org, scope string) NearBudget {
-	n := NearBudget{org, scope, 100, b}
+	return NearBudget{org, scope, int(math.Round(100 * b.Share())), b}
+}
+
+// nearShare is the used and reserved share of a budget from which the budget is at risk.
+const nearShare = 0.8
+
+// AtRisk reports whether the budget is expected to run out before its period ends, or at least 80 % of the limit is used or reserved.
+func (b *Budget) AtRisk() bool { return b.UsedUp != "" || b.Share() >= nearShare }
+
+// Share returns the used and reserved fraction of the limit. It is 1 if the limit is 0.
+func (b *Budget) Share() float64 {
 	if limit := adminapi.Decimal(b.Limit); limit > 0 {
-		n.Percent = int(100 * (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit)
+		return (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit
 	}
-	return n
+	return 1
 }
 
 // Resource is a resource in the ledger. Without a team and a key it belongs to the organisation.
@@ -142,8 +153,9 @@ type Hold struct {
 	Decision  string     `json:"decision"`
 }
 
-// Reconciled is the result of a reconciliation: the resources created, removed or changed outside the gateway, and the reservations whose
-// call was executed, was not executed, or still has an unknown outcome.
+// Reconciled is the result of a reconciliation. Adopted, Removed and Changed are the numbers of resources that were created, removed or
+// changed outside the gateway. Found, Released and Open are the numbers of reservations whose call was executed, was not executed, or has
+// an unknown outcome.
 type Reconciled struct {
 	Resources int  `json:"resources"`
 	Adopted   int  `json:"adopted"`

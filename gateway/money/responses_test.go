@@ -18,7 +18,7 @@ func TestNearBudgets(t *testing.T) {
 		want int
 	}{
 		{Budget{Limit: "10", Used: "2.5", Reserved: "5"}, 75},
-		{Budget{Limit: "3", Used: "2", Reserved: "0"}, 66},
+		{Budget{Limit: "3", Used: "2", Reserved: "0"}, 67},
 		{Budget{Limit: "10", Used: "11", Reserved: "1"}, 120},
 		{Budget{Limit: "0", Used: "0", Reserved: "0"}, 100},
 	} {

@@ -23,7 +23,7 @@ type shown struct {
 	Label    []string      `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
 
-// Endpoints returns the admin endpoints for spending. The endpoints of a nil Money can be listed but not called.
+// Endpoints returns the admin endpoints for spending. If m is nil, the endpoints can be listed but not called.
 func (m *Money) Endpoints() []adminapi.Endpoint {
 	return slices.Concat(m.ledgerRows(), m.costRows(), []adminapi.Endpoint{m.compareRow(), m.budgetRow()}, m.idleRows())
 }
@@ -34,8 +34,8 @@ func (m *Money) ledgerRows() []adminapi.Endpoint {
 			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
 			Commands: []adminapi.Command{{
-				Use: "spend show ORG", Short: "Show the budgets, costs and resources of an organisation",
-				Example: "tollgate spend show acme --team research --watch 5s",
+				Use: "spend show ORG", Heading: "Spend", Group: "Show budgets and costs, and compare the ledger with the platform",
+				Short: "Show the budgets, costs and resources of an organisation", Example: "tollgate spend show acme --team research --watch 5s",
 			}},
 		},
 		{
@@ -122,7 +122,7 @@ func (p *shown) apply(l *Ledger) error {
 // ResourceList is one page of resources.
 type ResourceList struct {
 	Resources []Resource `json:"resources"`
-	// All is the number of selected resources, and PerHour their cost in USD.
+	// All is the number of matching resources on all pages. PerHour is their total hourly cost in USD.
 	All     int    `json:"all"`
 	PerHour string `json:"perHour"`
 	// Complete and Loss describe the state of the ledger.
@@ -132,7 +132,7 @@ type ResourceList struct {
 	Next string `json:"next,omitempty"`
 }
 
-// listedResources selects resources.
+// listedResources holds the parameters of a list of resources.
 type listedResources struct {
 	shown
 	adminapi.Paging
@@ -174,7 +174,7 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	return out, err
 }
 
-// HoldList is the response with the reservations that have not ended.
+// HoldList contains the reservations of an organisation that have not ended.
 type HoldList struct {
 	Holds []Hold `json:"holds"`
 }

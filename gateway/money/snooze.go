@@ -40,7 +40,7 @@ const (
 // SnoozeLinks creates and verifies signed links.
 type SnoozeLinks struct{ *view.Current }
 
-// Snooze serves the routes of SnoozeRoutes. All fields are required.
+// Snooze serves the routes with which owners snooze idle resources. All fields are required.
 type Snooze struct {
 	SnoozeLinks
 	// Updates are the operations that change each kind of resource.
@@ -71,7 +71,7 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 		var err error
 		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil ||
 			length < 0 || length > ledger.MaxSnooze {
-			return nil, problem.BadRequest.Newf("the query must have only the parameter for, a duration such as 24h, at most %s", ledger.MaxSnooze)
+			return nil, problem.BadRequest.Newf("the query must be empty or for=DURATION, such as for=24h, with at most %s", ledger.MaxSnooze)
 		}
 	}
 	id := ex.Params["id"]
@@ -93,8 +93,8 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	return filter.JSONResponse(answer)
 }
 
-// mayUpdate refuses callers whose updates of the kind are always refused by the policies, because snoozing an idle resource causes cost, as
-// a change does.
+// mayUpdate returns 403 if the policies always refuse the caller's updates of resources of the given kind. Snoozing an idle resource causes
+// cost, as an update can.
 func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := s.Updates[kind]
 	if op == nil {
@@ -107,17 +107,17 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 	return err
 }
 
-// snooze snoozes a resource for a time; 0 ends the snooze. If may returns an error, nothing is changed. A change is recorded in the audit
-// log.
+// snooze snoozes a resource for the given length of time; a length of 0 ends the snooze. If authorize returns an error, nothing is changed.
+// A change is recorded in the audit log.
 func (s *Snooze) snooze(
-	ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error,
+	ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, authorize func(*ledger.Record) error,
 ) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the request must not have a body")
 	}
 	var seq int64
-	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
-		if err := may(r); err != nil {
+	until, err = ex.Ports.Snoozer.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
+		if err := authorize(r); err != nil {
 			return err
 		}
 		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, snoozeRoute, "for="+length.String()
@@ -185,7 +185,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 	return o.ID, q.Get("id"), expires, nil
 }
 
-// answerSnoozePage describes the effect of a link on a page.
+// answerSnoozePage responds with a page that describes the effect of a link.
 func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {

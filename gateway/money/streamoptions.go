@@ -24,9 +24,9 @@ const (
 )
 
 // NewStreamOptions returns an empty StreamOptions that uses the given clock.
-func NewStreamOptions(now func() time.Time) (*StreamOptions, error) {
-	until, err := lru.New[string, time.Time](maxRefusals)
-	return &StreamOptions{now, until}, err
+func NewStreamOptions(now func() time.Time) *StreamOptions {
+	until, _ := lru.New[string, time.Time](maxRefusals) // lru.New fails only for a size below 1
+	return &StreamOptions{now, until}
 }
 
 // refused reports whether the endpoint of a call is remembered.
@@ -35,14 +35,14 @@ func (r *StreamOptions) refused(ex *filter.Exchange) bool {
 	return known && r.now().Before(until)
 }
 
-// markRefused remembers the endpoint of a call that was accepted only without the member.
+// markRefused remembers the endpoint of a call that was accepted only without stream_options.
 func (r *StreamOptions) markRefused(ex *filter.Exchange) {
 	if ex.Out.Resent && ex.Event.UpstreamStatus != 0 && ex.Event.UpstreamStatus < 300 {
 		r.until.Add(refusalKey(ex), r.now().Add(refusalTTL))
 	}
 }
 
-// refusalKey identifies an endpoint and the called route, because routes of one server differ.
+// refusalKey identifies an endpoint and the operation of a call, because the operations of one server may differ.
 func refusalKey(ex *filter.Exchange) string {
 	return strings.Join([]string{ex.Caller.Org, ex.Params["id"], ex.Operation.ID}, "\x00")
 }

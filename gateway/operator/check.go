@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
 
-// Validator checks a configuration with the engines that interpret it: policies and their parameters, the configuration of Envoy,
-// and admin tokens. Errors contain paths in the configuration file.
+// Validator checks a configuration with the engines that interpret it: policies with their parameters, the configuration of Envoy, and
+// admin tokens. Its errors contain paths in the configuration file.
 type Validator struct {
 	// Isolate records which of the organisations' own Rego has been compiled in a child process. Rego is untrusted before that, so that
 	// Warnings skips it. Isolate is nil in commands that do not compile Rego.
@@ -47,9 +47,6 @@ func (Validator) Faults(c *settings.Config) error {
 	return errors.Join(append(errs, validateAdmins(c, orgs))...)
 }
 
-// Envoys returns the errors in the configuration of Envoy.
-func (Validator) Envoys(c *settings.Config) error { return envoy.Validate(c) }
-
 // Warnings returns the settings that have no effect.
 func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
@@ -74,7 +71,7 @@ func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// audiences reports policy entries that apply to nobody, and GPU limits above the budgets.
+// audiences reports policy entries that apply to no caller, and GPU limits that exceed the budgets.
 func audiences(o *settings.Org, at string) fault.Found {
 	var errs fault.Found
 	for i, e := range o.Policies.Policies {
@@ -106,14 +103,9 @@ func audiences(o *settings.Org, at string) fault.Found {
 	return errs
 }
 
-// Admins returns the directory of admins with their own tokens.
-func Admins(a *settings.Admin) (*admin.Directory, error) {
-	return admin.NewDirectory(a.Token.Reveal(), a.Admins)
-}
-
 // validateAdmins reports admins of unknown organisations, and admin tokens that are also keys of callers.
 func validateAdmins(c *settings.Config, orgs map[string]bool) error {
-	admins, err := Admins(&c.Admin)
+	admins, err := admin.NewDirectory(c.Admin.Token.Reveal(), c.Admin.Admins)
 	if err != nil {
 		return fault.At("admin", err)
 	}
@@ -138,9 +130,4 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// KeepsLedger reports whether any organisation needs a spending ledger; see callers.HasLedger.
-func KeepsLedger(c *settings.Config) bool {
-	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.HasLedger(&o) })
 }

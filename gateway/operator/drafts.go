@@ -12,18 +12,16 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// Drafts evaluates drafts of policies for recorded calls, in child processes. A draft is not in
-// force.
+// Drafts evaluates drafts of policies for recorded calls, in child processes. A draft never takes effect.
 type Drafts struct {
 	Engine func() *policies.Engine
 	// Log writes the decision log of this gateway; see decisions.Decisions.WriteLog.
@@ -53,14 +51,8 @@ func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (
 	report, err := jobs.Replay(ctx, r.Isolate,
 		&jobs.ReplayRequest{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
 		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
-	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{
-			Status: http.StatusUnprocessableEntity,
-			Reason: fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime),
-		}
-	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, refused(err, fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime))
 	}
 	return report, nil
 }
@@ -92,14 +84,8 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 		return nil, adminapi.BadRequestError{Reason: "input: caller.org does not match the organisation"}
 	}
 	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
-	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{
-			Status: http.StatusUnprocessableEntity,
-			Reason: fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime),
-		}
-	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, refused(err, fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime))
 	}
 	out := &TrialResult{
 		Policies: tried.Policies, Results: []PolicyResult{}, Output: tried.Output, Covered: tried.Covered, Missed: tried.Missed,
@@ -132,13 +118,10 @@ func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, e
 		return nil, draft, adminapi.BadRequestError{Reason: fmt.Sprintf("draft exceeds %d bytes", maxRego)}
 	}
 	if d.Policies != "" {
-		var given struct {
-			Policies []policies.Entry `yaml:"policies"`
-		}
-		if err := strictyaml.Decode("policies", []byte(d.Policies), &given); err != nil {
+		var err error
+		if draft.Entries, err = compiler.ParseEntries(d.Policies); err != nil {
 			return nil, draft, adminapi.BadRequestError{Reason: err.Error()}
 		}
-		draft.Entries = given.Policies
 	}
 	src, err := r.Engine().Source(org)
 	if err != nil {
@@ -147,9 +130,9 @@ func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, e
 	return src, draft, nil
 }
 
-// refused converts the error of a trial into a response.
-func refused(err error) error {
-	fault, isFault := errors.AsType[*policyconfig.Error](err)
+// refused converts the error of a trial into a response. late is the reason for a trial that exceeds its time limit.
+func refused(err error, late string) error {
+	fault, isFault := errors.AsType[*policies.Error](err)
 	refusal, isRefused := errors.AsType[adminapi.RefusedError](err)
 	reason := err.Error()
 	switch {
@@ -164,6 +147,8 @@ func refused(err error) error {
 			Status: http.StatusServiceUnavailable,
 			Reason: "gateway is evaluating other drafts: try again in a few seconds",
 		}
+	case errors.Is(err, isolate.ErrDeadline):
+		reason = late
 	case errors.Is(err, isolate.ErrMemory):
 		reason = fmt.Sprintf("draft evaluation exceeds %d MiB of memory", isolate.DefaultMemory>>20)
 	}
@@ -189,7 +174,7 @@ func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]
 	case err == nil:
 		return nil, nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "decision not found in the decision log of this gateway"}
 	}
-	return nil, nil, refused(err)
+	return nil, nil, refused(err, err.Error())
 }
 
 // finder finds the event of a decision; each write is one event.

@@ -2,18 +2,13 @@ package operator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -21,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 )
 
-// EngineFactory creates policy engines and holds the one in force.
+// EngineFactory creates policy engines and holds the engine in force.
 type EngineFactory struct {
 	// Logger is the logger of the engines. OnChange is called when different policies take effect.
 	Logger   *slog.Logger
@@ -31,7 +26,7 @@ type EngineFactory struct {
 	// OnNewBundle is passed to [policies.Deps].
 	OnNewBundle func(ctx context.Context) (replaced bool)
 
-	// InForce is the engine of the configuration in force, or nil before the first.
+	// InForce is the engine of the configuration in force, or nil before the first configuration.
 	InForce atomic.Pointer[policies.Engine]
 
 	bundles string // directory of bundles without a configured file, or "" before the first
@@ -40,9 +35,9 @@ type EngineFactory struct {
 // patience limits how long a reload waits for child processes that compile an organisation's own Rego.
 const patience = time.Second
 
-// New returns the engine for a configuration. The engine starts with the bundles of before, the previous engine, which may be nil. New does
-// not change InForce; the caller sets it once the whole configuration is in force. New must not be called concurrently.
-func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
+// New returns the engine for a configuration. The engine starts with the bundles of the previous engine, which may be nil. New does not
+// change InForce; the caller sets InForce once the whole configuration is in force. New must not be called concurrently.
+func (e *EngineFactory) New(cfg *settings.Config, previous *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
 		section := o.Policies
@@ -52,15 +47,15 @@ func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*pol
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, OnChange: e.OnChange, OnNewBundle: e.OnNewBundle, Previous: before, Isolate: e.Isolate}
-	if before != nil { // do not delay the organisations in force for slow Rego
+	deps := policies.Deps{Logger: e.Logger, OnChange: e.OnChange, OnNewBundle: e.OnNewBundle, Previous: previous, Isolate: e.Isolate}
+	if previous != nil { // do not delay the organisations in force for slow Rego
 		deps.CompileWait = patience
 	}
 	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
 
-// persistBundle assigns a temporary file to a bundle that has no configured file, so that a new configuration starts with the last
-// valid bundle. The name of the file depends on the source and key of the bundle, but not on the polling interval or may_drop.
+// persistBundle assigns a temporary file to a bundle that has no configured file, so that a new configuration starts with the last valid
+// bundle.
 func (e *EngineFactory) persistBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
 	if b == nil || !b.Persist.IsZero() {
 		return b, nil
@@ -72,16 +67,7 @@ func (e *EngineFactory) persistBundle(org string, b *policies.Bundle) (*policies
 		}
 		e.bundles = dir
 	}
-	source := *b
-	source.Poll, source.Timeout, source.MayDrop = 0, 0, false
-	section, err := json.Marshal(&source)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(append([]byte(org+"\x00"), section...))
-	kept := *b
-	kept.Persist = files.UnrestrictedTarget(filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz"))
-	return &kept, nil
+	return b.PersistedIn(e.bundles, org)
 }
 
 // Close removes the stored bundles.

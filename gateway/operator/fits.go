@@ -12,17 +12,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Fits describes how many GPUs, and for how long, a caller can still rent within its remaining budgets.
 type Fits struct {
 	At time.Time `json:"at"`
-	// Left is the smallest remaining budget for accrued cost, in USD, and Budget is its name. Both are absent if no such budget applies.
+	// Left is the remaining amount of the tightest budget for accrued cost, in USD, and Budget is the name of that budget. Both are absent if
+	// no budget for accrued cost applies.
 	Left   string `json:"left,omitempty"`
 	Budget string `json:"budget,omitempty"`
+	// Free is the amount of that budget that running resources leave over if they run until the reset, in USD. It is negative if they exceed
+	// the budget, and absent for a budget in total.
+	Free string `json:"free,omitempty"`
 	// Resets is the time of the next reset of that budget. It is absent for a budget in total.
 	Resets *time.Time `json:"resets,omitempty"`
 	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
@@ -33,7 +38,7 @@ type Fits struct {
 	Denied int `json:"denied,omitempty"`
 }
 
-// GPUFit describes how long, and how many, GPUs of one type fit into the budgets.
+// GPUFit describes how many GPUs of one type a caller can run within the budgets, and for how long.
 type GPUFit struct {
 	GPU  string `json:"gpu"`
 	Name string `json:"name,omitempty"`
@@ -41,7 +46,8 @@ type GPUFit struct {
 	Cloud string `json:"cloud"`
 	// PerHour is the price of one GPU, in USD.
 	PerHour string `json:"perHour"`
-	// Hours is how long one GPU can run until the budget is used up or resets. It is absent if no budget for accrued cost applies.
+	// Hours is the time that one GPU can run, in addition to the running resources, until the budget is used up or resets. It is 0 if the running
+	// resources alone use up the budget before it resets, and absent if no budget for accrued cost applies.
 	Hours string `json:"hours,omitempty"`
 	// AtOnce is the number of GPUs that can run concurrently within hourly budgets and GPU count budgets. It is absent if no such budget
 	// applies.
@@ -62,10 +68,9 @@ type fitting struct {
 // Fitting computes which GPUs fit into remaining budgets. The endpoint of a zero Fitting can be
 // listed but not called.
 type Fitting struct {
-	Org func(id string) *settings.Org
-	// Budgets returns the budgets of an organisation, and Prices the price list.
-	Budgets func(ctx context.Context, org string) (at time.Time, list []money.BudgetRow, err error)
-	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
+	*view.Current
+	Money  *money.Money
+	Prices *catalog.Catalog
 }
 
 // Endpoints returns the admin API endpoint that reports which GPUs fit into the budgets of a caller.
@@ -76,20 +81,21 @@ func (from Fitting) Endpoints() []adminapi.Endpoint {
 		Commands: []adminapi.Command{{
 			Use: "spend fits ORG", Short: "Show how many hours of each GPU type fit into the remaining budget",
 			Example: "tollgate spend fits acme --team research",
-			Long: `Divides the smallest remaining budget by the price of each GPU type, up to the time at
-which that budget resets. Running resources use up the same budget, so fewer hours remain
-the longer they run. GPU types that the policy gpu_allow_list denies to the organisation or
-the team are left out; exceptions and entries for some roles are ignored.`,
+			Long: `Subtracts the cost of running resources until the reset from each remaining budget, and
+divides the smallest result by the price of each GPU type. A budget in total does not
+reset: one GPU then shares it with the running resources. GPU types that the policy
+gpu_allow_list denies to the organisation or the team are left out; exceptions and entries
+for some roles are ignored.`,
 		}},
 	}}
 }
 
 func (from Fitting) fits(ctx context.Context, _ adminapi.Principal, p fitting) (*Fits, error) {
-	at, list, err := from.Budgets(ctx, string(p.Org))
+	at, list, err := from.Money.AllBudgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
-	prices, err := from.Prices(ctx, string(p.Org))
+	prices, err := from.Prices.Snapshot(ctx, string(p.Org))
 	if err != nil {
 		return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
 	}
@@ -100,14 +106,14 @@ func (from Fitting) fits(ctx context.Context, _ adminapi.Principal, p fitting) (
 	return out, nil
 }
 
-// permitted returns the GPU types with the clouds in which the enforced entries of gpu_allow_list permit pods of a team, and the number of
-// GPU types with a known price that it leaves out. Exceptions and entries for some roles are ignored.
+// permitted returns the GPU types that the enforced entries of gpu_allow_list permit for pods of a team, with the permitted clouds. denied
+// is the number of other GPU types with a known price. Exceptions and entries for some roles are ignored.
 func permitted(org *settings.Org, team string, gpus []catalog.GPU) (out []catalog.GPU, denied int) {
 	for _, g := range gpus {
 		before, _ := cheapest(&g)
 		for i := range org.Policies.Policies {
 			e := &org.Policies.Policies[i]
-			if e.Policy != "gpu_allow_list" || e.Mode.OrDefault() != policyconfig.ModeEnforce || !e.AppliesTo(team, nil) {
+			if e.Policy != "gpu_allow_list" || e.Mode.OrDefault() != policies.ModeEnforce || !e.AppliesTo(team, nil) {
 				continue
 			}
 			byOffer, _ := e.Params["by_offer"].(map[string]any)
@@ -143,9 +149,9 @@ func (p *fitting) budgets(list []money.BudgetRow) (out []money.BudgetRow, team s
 	}), team
 }
 
-// fit divides the remaining budgets at the time now by GPU prices.
+// fit divides what the running resources leave over of the budgets at the time now by GPU prices.
 func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
-	left, perHour, count := math.Inf(1), math.Inf(1), math.Inf(1)
+	left, perHour, count, burn := math.Inf(1), math.Inf(1), math.Inf(1), 0.0
 	out := &Fits{At: now, GPUs: []GPUFit{}}
 	for i := range budgets {
 		b := &budgets[i]
@@ -159,14 +165,16 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 			count = min(count, n)
 		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth),
 			ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):
-			if n < left {
-				left, out.Left, out.Budget, out.Resets = n, b.Left, b.Scope+", "+b.Name, b.Ends
+			if free := adminapi.Decimal(cmp.Or(b.Free, b.Left)); free < left {
+				left, burn = free, adminapi.Decimal(b.PerHour)
+				out.Left, out.Budget, out.Resets, out.Free = b.Left, b.Scope+", "+b.Name, b.Ends, b.Free
 			}
 		}
 	}
+	left = max(0, left)
 	hours := math.Inf(1)
-	if out.Resets != nil {
-		hours = max(0, out.Resets.Sub(now).Hours())
+	if out.Resets != nil { // left excludes the cost of running resources until then
+		burn, hours = 0, max(0, out.Resets.Sub(now).Hours())
 	}
 	for i := range gpus {
 		price, cloud := cheapest(&gpus[i])
@@ -176,7 +184,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 		usd := adminapi.Decimal(price.String())
 		f := GPUFit{GPU: gpus[i].ID, Name: gpus[i].Name, Cloud: cloud, PerHour: price.String()}
 		if !math.IsInf(left, 1) {
-			f.Hours = strconv.FormatFloat(math.Floor(min(left/usd, hours)*10)/10, 'f', 1, 64)
+			f.Hours = strconv.FormatFloat(math.Floor(min(left/(usd+burn), hours)*10)/10, 'f', 1, 64)
 		}
 		most := min(perHour/usd, count)
 		f.AtOnce = whole(most)
@@ -194,8 +202,7 @@ func whole(n float64) *int64 {
 	if math.IsInf(n, 1) {
 		return nil
 	}
-	i := int64(n + 1e-9)
-	return &i
+	return new(int64(n + 1e-9))
 }
 
 // cheapest returns the lowest price of a GPU type and the cloud that offers it. The price is 0 if it is unknown.

@@ -125,3 +125,33 @@ func TestGPUsThatFitUntilTheReset(t *testing.T) {
 		}
 	}
 }
+
+// Running resources use up part of the budget before it resets. What they leave over fits, and nothing fits if they use up all of it.
+func TestRunningResourcesUseTheBudget(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC)
+	reset := now.Add(10 * time.Hour)
+	budget := func(scope, name, left, free, perHour string, ends *time.Time) money.BudgetRow {
+		return money.BudgetRow{Scope: scope, Budget: money.Budget{Name: name, Left: left}, Free: free, PerHour: perHour, Ends: ends}
+	}
+	gpus := []catalog.GPU{{ID: "L4", Secure: catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: 400_000}}}}
+	zero, two := int64(0), int64(2)
+	org := budget("organisation", "per_month", "230", "200", "1.7", &reset)
+	for _, tt := range []struct {
+		budgets             []money.BudgetRow
+		budget, free, hours string
+		atReset             *int64
+	}{
+		{[]money.BudgetRow{org, budget("team a", "per_month", "14.6", "-8.76", "1.3", &reset)}, "team a, per_month", "-8.76", "0.0", &zero},
+		{[]money.BudgetRow{org, budget("team a", "per_month", "20", "8.2", "1.3", &reset)}, "team a, per_month", "8.2", "10.0", &two},
+		{[]money.BudgetRow{org, budget("team a", "per_month", "14.6", "2", "1.3", &reset)}, "team a, per_month", "2", "5.0", &zero},
+		{[]money.BudgetRow{budget("team a", "per_day", "20", "-1", "2", &reset), budget("key b", "per_day", "9", "-3", "2", &reset)}, "key b, per_day", "-3", "0.0", &zero},
+		{[]money.BudgetRow{budget("team a", "total", "17.1", "", "1.3", nil)}, "team a, total", "", "10.0", nil},
+	} {
+		got := fit(tt.budgets, gpus, now)
+		g := got.GPUs[0]
+		if got.Budget != tt.budget || got.Free != tt.free || g.Hours != tt.hours || (g.UntilReset == nil) != (tt.atReset == nil) || g.UntilReset != nil && *g.UntilReset != *tt.atReset {
+			t.Errorf("%+v: %+v, want %+v", tt.budgets, got, tt)
+		}
+	}
+}

@@ -9,11 +9,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/store"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Each gateway announces itself every announceEvery. If it has not done so for announceEnds, it is considered gone.
+// Each gateway announces itself every announceEvery. A gateway that has not announced itself for announceEnds is considered gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
 // Fleet describes the gateways that share a store. All fields except Undelivered and Unserved are required.
@@ -33,7 +32,7 @@ type Fleet struct {
 	Policies func() []PolicyStatus
 	// Undelivered describes records that receivers have not accepted; nil means none.
 	Undelivered func() []string
-	// Unserved lists the operations that a newer platform describes and this gateway refuses; nil means none.
+	// Unserved lists the operations that the platform's newer API description contains and that this gateway refuses; nil means none.
 	Unserved func() []string
 	*view.Current
 }
@@ -76,7 +75,7 @@ func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	return append([]Instance{self}, others...), err
 }
 
-// Announce announces this gateway until ctx ends, and returns the cause of ctx. It ignores errors of the store, which other components
+// Announce announces this gateway until ctx ends, and returns context.Cause(ctx). It ignores errors of the store, which other components
 // report.
 func (f *Fleet) Announce(ctx context.Context) error {
 	beat := time.NewTicker(announceEvery)
@@ -96,7 +95,7 @@ func (f *Fleet) Announce(ctx context.Context) error {
 
 // announceOnce announces this gateway once.
 func (f *Fleet) announceOnce(ctx context.Context) {
-	text := telemetry.Must(json.Marshal(f.self()))
+	text, _ := json.Marshal(f.self()) // texts, numbers and times
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
 	_, _ = f.registry().Heartbeat(ctx, f.Instance, text)

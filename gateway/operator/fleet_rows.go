@@ -46,7 +46,7 @@ func (f *Fleet) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/gateways", Summary: "Gateways that share a store", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.gateways),
 			Commands: []adminapi.Command{{
-				Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys",
+				Use: "gateways", Heading: "Operate", Short: "List the gateways that share a store, with version, revision, age and Envoys",
 				Example: "tollgate gateways",
 			}},
 		},

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -19,10 +21,19 @@ import (
 // called.
 type Limits struct {
 	Limiter *ratelimit.Limiter
+	// Throttled returns the number of requests that each window of an organisation has refused since a time, by scope and window; see
+	// decisions.Decisions.Throttled.
+	Throttled func(ctx context.Context, org string, since time.Time) (map[string]int64, error)
 	*view.Current
 }
 
-// show returns the windows in use, and those that are configured but not in use.
+// throttledPeriod is the period of [Window.Throttled]. It ends now and starts at a multiple of throttledStep.
+const (
+	throttledPeriod = 24 * time.Hour
+	throttledStep   = 5 * time.Minute
+)
+
+// show returns the windows in use, the configured windows that are not in use, and other windows that have refused requests.
 func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (LimitList, error) {
 	org := string(p.Org)
 	o := l.Org(org)
@@ -45,17 +56,28 @@ func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
 		return cmp.Or(cmp.Compare(a.Scope.Kind, b.Scope.Kind), cmp.Compare(a.Scope.ID, b.Scope.ID))
 	})
+	since := l.Now().Add(-throttledPeriod).UTC().Truncate(throttledStep)
+	throttled, err := l.Throttled(ctx, org, since)
+	if err != nil {
+		return LimitList{}, err
+	}
 	windows := make([]Window, len(states))
 	for i, s := range states {
+		what := s.Scope.String() + " " + s.Window
 		windows[i] = Window{
 			Scope: s.Scope.String(), Window: s.Window, Limit: s.Limit, Used: s.Used, Remaining: s.Remaining,
-			ResetSeconds: int64((s.Reset + time.Second - 1) / time.Second),
+			ResetSeconds: int64((s.Reset + time.Second - 1) / time.Second), Throttled: throttled[what],
 		}
+		delete(throttled, what)
 		for _, lease := range s.Leases {
 			windows[i].Leases = append(windows[i].Leases, Lease{Gateway: lease.Gateway, Held: lease.Held})
 		}
 	}
-	return LimitList{windows}, nil
+	for _, what := range slices.Sorted(maps.Keys(throttled)) {
+		scope, window, _ := strings.Cut(what, " ")
+		windows = append(windows, Window{Scope: scope, Window: window, Throttled: throttled[what]})
+	}
+	return LimitList{windows, since}, nil
 }
 
 // quotas returns the quotas of all scopes known from the configuration. It does not include keys of an issuer, which share one

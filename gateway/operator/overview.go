@@ -39,7 +39,7 @@ func (from OverviewSources) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/overview", Summary: "Entries that need attention: gateways, pending approvals, budgets, refusals, cost of idle resources, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
 			Commands: []adminapi.Command{{
-				Use: "status", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift",
+				Use: "status", Heading: "Operate", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift",
 				Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; pending
 approval requests; budgets that are nearly used up; today's refusals and their reasons;
@@ -52,11 +52,8 @@ that the gateway does not know.`,
 	}
 }
 
-// nearPercent is the percentage of a budget from which it counts as nearly used up.
-const nearPercent = 80
-
-// Drift describes a ledger that may differ from the platform, because it is incomplete, or contains resources without an owner or holds
-// with an unknown outcome. Unowned and Open are their numbers.
+// Drift describes an organisation's ledger that may differ from the platform's records. Complete is false while the ledger is incomplete.
+// Unowned is the number of resources without an owner. Open is the number of reservations for calls whose outcome is unknown.
 type Drift struct {
 	Org      string `json:"org"`
 	Complete bool   `json:"complete"`
@@ -103,6 +100,16 @@ const PartsTime = 4 * time.Second
 // partsAtOnce limits the number of parts read concurrently.
 const partsAtOnce = 32
 
+// concurrently calls functions that read parts. Each function keeps its own error.
+func concurrently(reads []func()) {
+	var group errgroup.Group
+	group.SetLimit(partsAtOnce)
+	for _, read := range reads {
+		group.Go(func() error { return panics.Catch(read) })
+	}
+	panics.Raise(group.Wait())
+}
+
 // orgParts holds the parts of the overview for one organisation.
 type orgParts struct {
 	org       string
@@ -143,12 +150,7 @@ func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p ad
 			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, &from)...)
 		}
 	}
-	var group errgroup.Group
-	group.SetLimit(partsAtOnce)
-	for _, read := range reads {
-		group.Go(func() error { return panics.Catch(read) })
-	}
-	panics.Raise(group.Wait()) // each part has its own error
+	concurrently(reads)
 	o.missed(PartGateways, gatewaysErr)
 	var idleOff []string
 	for _, of := range orgs {
@@ -198,9 +200,8 @@ func (o *Overview) add(p *orgParts) {
 func (o *Overview) near(org string, l *money.Ledger) {
 	for _, b := range l.Scopes {
 		for _, budget := range b.Budgets {
-			n := budget.ForScope(org, b.Scope)
-			if n.Percent >= nearPercent || budget.UsedUp != "" {
-				o.Budgets = append(o.Budgets, n)
+			if budget.AtRisk() {
+				o.Budgets = append(o.Budgets, budget.ForScope(org, b.Scope))
 			}
 		}
 	}

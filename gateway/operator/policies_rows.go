@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -27,6 +26,8 @@ type PolicyDetails struct {
 	Parameters []PolicyParameter `json:"parameters"`
 	// Example is a section of the configuration that puts the policy in force, as YAML.
 	Example string `json:"example,omitempty"`
+	// Configuration is a section of the configuration with the entries in force, as YAML. It is empty for a policy that is not in force.
+	Configuration string `json:"configuration,omitempty"`
 }
 
 // PolicyEntry is an entry of the configuration for a policy.
@@ -78,16 +79,19 @@ func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelectio
 	if d.Org(string(p.Org)) == nil {
 		return nil, adminapi.ErrUnknownOrg
 	}
-	library, err := compiler.Library()
-	if err != nil {
-		return nil, fmt.Errorf("read the policy library: %w", err)
-	}
+	library := compiler.Library()
 	out := &PolicyList{Policies: []PolicyDetails{}}
+	entries := make(map[string][]policies.Entry)
 	for _, e := range callers.Entries(d.Config(), string(p.Org)) {
 		if p.Policy == "" || p.Policy == e.Policy {
 			x := out.add(e.Policy, library)
-			x.InForce = append(x.InForce, policyEntry(&e))
+			x.InForce = append(x.InForce, PolicyEntry{Entry: callers.AdminEntry(&e), Approvable: e.Approvable, Params: e.Params})
+			entries[e.Policy] = append(entries[e.Policy], e)
 		}
+	}
+	for i := range out.Policies {
+		x := &out.Policies[i]
+		x.Configuration = compiler.EntriesYAML(entries[x.Policy])
 	}
 	for i := range library {
 		if name := library[i].Name; p.Policy == name || p.Policy == "" && p.All {
@@ -106,17 +110,6 @@ func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails 
 	return &l.Policies[i]
 }
 
-// policyEntry converts an entry of the configuration for a response.
-func policyEntry(e *policies.Entry) PolicyEntry {
-	return PolicyEntry{
-		Entry: adminapi.Entry{
-			Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams,
-			Roles: e.Roles, ExceptRoles: e.ExceptRoles,
-		},
-		Approvable: e.Approvable, Params: e.Params,
-	}
-}
-
 // describePolicy returns the description of a policy. A policy that is not in the library belongs to the organisation's
 // own Rego.
 func describePolicy(name string, library []compiler.Policy) PolicyDetails {
@@ -128,9 +121,7 @@ func describePolicy(name string, library []compiler.Policy) PolicyDetails {
 	}
 	x := &library[i]
 	out.Title, out.Description, out.Changes = x.Title, x.Description, x.Mutates
-	if text, err := x.ExampleYAML(); err == nil {
-		out.Example = string(text)
-	}
+	out.Example = x.ExampleYAML()
 	for _, param := range x.Params {
 		out.Parameters = append(out.Parameters, PolicyParameter{
 			Name: param.Name, Description: param.Description, Type: param.TypeName(), Required: param.Required, Default: param.Schema["default"],

@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// ExplainRequest describes a request whose outcome is to be predicted. It names the caller, who is not authenticated: operators can predict
-// requests of any caller, and a prediction sends only reads.
+// ExplainRequest asks for a prediction of the outcome of a caller's request. It contains the ID of the caller's key but not the key itself.
+// Operators can therefore predict requests of any caller. A prediction sends only read requests to the platform.
 type ExplainRequest struct {
 	// Method and Target belong to the request line. Target may include a query.
 	Method, Target string
@@ -38,7 +38,7 @@ type ExplainRequest struct {
 	// Team and Roles describe a caller without a key.
 	Team  string
 	Roles []identity.Role
-	// Offline reads neither from the platform nor from the shared store.
+	// Offline disables reads from the platform and from the shared store.
 	Offline bool
 }
 
@@ -93,18 +93,14 @@ func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Rep
 	run.Offline = q.Offline
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	return run.Run(ctx, in, caller)
+	return run.Run(ctx, in, caller), nil
 }
 
 // Estimate responds to a caller's dry run with the predicted outcome of its request. It is the responder of filter.AnswerDryRun.
 func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	estimate, err := a.dryRun().Estimate(ctx, ex)
-	if err != nil {
-		return nil, err
-	}
-	return filter.JSONResponse(estimate)
+	return filter.JSONResponse(a.dryRun().Estimate(ctx, ex))
 }
 
 // request converts the description into a request.
@@ -133,7 +129,7 @@ func (a *Explainer) caller(q ExplainRequest) (*identity.Caller, error) {
 		return a.keyCaller(q)
 	}
 	if q.Org == "" {
-		return nil, adminapi.BadRequestError{Reason: "the id of a configured key, or a configured organisation, is required"}
+		return nil, adminapi.BadRequestError{Reason: "the request must name a configured key or a configured organisation"}
 	}
 	s := adminapi.Principal{Orgs: callers.Orgs(a.Config())}
 	if missing := cmp.Or(s.OrgProblem(q.Org), s.TeamProblem(q.Org, q.Team)); missing != "" {

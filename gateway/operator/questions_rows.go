@@ -48,7 +48,7 @@ func (a *Explainer) explainPosted(ctx context.Context, s adminapi.Principal, p a
 	if q.Org = cmp.Or(q.Org, s.Org); s.Org != "" && q.Org != s.Org {
 		return nil, adminapi.BadRequestError{Reason: "org: the token is bound to organisation " + s.Org}
 	}
-	x, err := a.Explain(ctx, q)
+	x, err := a.Explain(ctx, q.Request())
 	if _, bad := errors.AsType[adminapi.BadRequestError](err); err != nil && !bad {
 		err = adminapi.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
@@ -67,41 +67,53 @@ type ExplainBody struct {
 	Roles  []string          `json:"roles,omitempty"`
 }
 
+// Request returns the request that the body describes.
+func (b *ExplainBody) Request() ExplainRequest {
+	q := ExplainRequest{
+		Method: b.Method, Target: b.Path, Header: make(http.Header, len(b.Header)), Body: b.Body, Org: b.Org, Key: b.Key, Team: b.Team,
+	}
+	for name, value := range b.Header {
+		q.Header.Set(name, value)
+	}
+	for _, role := range b.Roles {
+		q.Roles = append(q.Roles, identity.Role(role))
+	}
+	return q
+}
+
 // parseQuestion decodes an ExplainBody.
-func parseQuestion(body []byte) (ExplainRequest, error) {
-	var q ExplainRequest
+func parseQuestion(body []byte) (*ExplainBody, error) {
+	q := &ExplainBody{Header: map[string]string{}}
 	doc, err := strictjson.Decode(body, strictjson.DefaultLimits())
 	if err != nil {
-		return q, err
+		return nil, err
 	}
 	m, ok := doc.(map[string]any)
 	if !ok {
-		return q, errors.New("body must be an object")
+		return nil, errors.New("body must be an object")
 	}
 	text := map[string]*string{
-		"method": &q.Method, "path": &q.Target, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,
+		"method": &q.Method, "path": &q.Path, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,
 	}
 	for name, v := range m {
 		switch to := text[name]; {
 		case to != nil:
 			if *to, ok = v.(string); !ok {
-				return q, fmt.Errorf("%s: must be a string", name)
+				return nil, fmt.Errorf("%s: must be a string", name)
 			}
 		case name == "roles":
 			list, _ := v.([]any)
 			for _, item := range list {
 				role, _ := item.(string)
-				q.Roles = append(q.Roles, identity.Role(role))
+				q.Roles = append(q.Roles, role)
 			}
 		case name == "header":
 			h, _ := v.(map[string]any)
-			q.Header = make(http.Header, len(h))
 			for field, value := range h {
-				text, _ := value.(string)
-				q.Header.Set(field, text)
+				q.Header[field], _ = value.(string)
 			}
 		default:
-			return q, fmt.Errorf("unknown member %q", name)
+			return nil, fmt.Errorf("unknown member %q", name)
 		}
 	}
 	return q, nil

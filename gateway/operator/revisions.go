@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,10 +75,8 @@ func (r *Revisions) Save(ctx context.Context) error {
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(text); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
+	_, err = w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
 	one, err := json.Marshal(Revision{Revision: cfg.Revision, Loaded: r.Load().Loaded.UTC(), Gateway: r.Gateway, Version: r.Version})
@@ -98,28 +97,29 @@ func (r *Revisions) Save(ctx context.Context) error {
 	return r.Journal.Add(ctx, list, one)
 }
 
-// Diff compares the configuration in force, or an organisation's part of it, with the file (to is AgainstFile), with a revision, or
-// with the previous revision (to is ""). It returns adminapi.ErrUnknownOrg for an unknown organisation.
-func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, error) {
+// Diff compares the configuration in force, or an organisation's part of it, with another configuration. revision identifies a stored
+// configuration; it is AgainstFile for the configuration file, and "" for the previous revision. Diff returns adminapi.ErrUnknownOrg for an
+// unknown organisation.
+func (r *Revisions) Diff(ctx context.Context, org, revision string) (*ConfigDiff, error) {
 	cfg := r.Config()
 	now, err := shown(cfg, org)
 	if err != nil {
 		return nil, err
 	}
-	if now == nil {
+	if len(now) == 0 {
 		return nil, adminapi.ErrUnknownOrg
 	}
 	out := &ConfigDiff{To: cfg.Revision}
 	var other []byte
-	if to == AgainstFile {
+	if revision == AgainstFile {
 		other, err = r.file(org, out)
 	} else {
-		other, err = r.revision(ctx, org, to, out)
+		other, err = r.revision(ctx, org, revision, out)
 	}
 	if err != nil || other == nil {
 		return out, err
 	}
-	if to == AgainstFile { // the file may take effect next
+	if revision == AgainstFile { // the file may take effect next
 		out.Diff = string(diff.Diff(out.To, now, out.From, other))
 		out.From, out.To = out.To, out.From
 		return out, nil
@@ -139,20 +139,11 @@ func (r *Revisions) file(org string, out *ConfigDiff) ([]byte, error) {
 		out.Fault = err.Error()
 		return nil, nil //nolint:nilerr // the fault is the answer
 	}
-	text, err := shown(cfg, org)
-	return orNone(text), err
+	return shown(cfg, org)
 }
 
-// orNone returns the text of an organisation, or empty text if it is not configured.
-func orNone(text []byte) []byte {
-	if text == nil {
-		return []byte{}
-	}
-	return text
-}
-
-// shown returns the text of a configuration for a comparison, or the part of an organisation. It returns nil if the
-// organisation is not configured.
+// shown returns the text of a configuration for a comparison, or the part of an organisation. The text is empty if the organisation is not
+// configured.
 func shown(cfg *settings.Config, org string) ([]byte, error) {
 	text, err := cfg.Show("")
 	if err != nil {
@@ -161,13 +152,14 @@ func shown(cfg *settings.Config, org string) ([]byte, error) {
 	return configSection(text, org)
 }
 
-// configSection returns the part of an organisation, or the whole text if org is "". The text must be formatted by
-// [settings.Config.Show]: organisations are found by their indentation, because parsing the text of 10,000 keys takes half a second.
-func configSection(text []byte, org string) (out []byte, err error) {
+// configSection returns the part of an organisation, or the whole text if org is "". The part is empty, but not nil, if the organisation is
+// not in the text. The text must be formatted by [settings.Config.Show]: organisations are found by their indentation, because parsing the
+// text of 10,000 keys takes half a second.
+func configSection(text []byte, org string) ([]byte, error) {
 	if org == "" {
 		return text, nil
 	}
-	inOrgs, found := false, false
+	out, inOrgs, found := []byte{}, false, false
 	for line := range bytes.Lines(text) {
 		first, begins := bytes.CutPrefix(line, []byte("  - "))
 		switch {
@@ -216,8 +208,8 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *Con
 		return nil, fmt.Errorf("revision %s: %w", out.From, err)
 	}
 	text, err := io.ReadAll(in)
-	if err == nil {
-		text, err = configSection(text, org)
+	if err != nil {
+		return nil, err
 	}
-	return orNone(text), err
+	return configSection(text, org)
 }

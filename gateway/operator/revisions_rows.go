@@ -18,7 +18,7 @@ type ActiveConfig struct {
 	YAML string `json:"yaml"`
 }
 
-// AgainstFile is the value of to in [Revisions.Diff] for a comparison with the configuration file on disk.
+// AgainstFile is passed to [Revisions.Diff] to compare with the configuration file on disk.
 const AgainstFile = "file"
 
 // Revision is a configuration that was in force. Gateway and Version identify the gateway that loaded it first.
@@ -52,8 +52,8 @@ func (r *Revisions) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/config", Summary: "Configuration in force as YAML, without secrets",
 			Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
 			Commands: []adminapi.Command{{
-				Use: "config show", Short: "Show the configuration in force as YAML, without secrets",
-				Example: "tollgate config show\ntollgate config show --org acme",
+				Use: "config show", Heading: "Operate", Group: "Show the configuration of a running gateway",
+				Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
 				Long: `Shows the configuration in force with its defaults, its revision, and the time when it
 was loaded. Secrets are replaced by their sources; the digests of keys and tokens are
 masked. With --org, shows only the section of the organisation.`,
@@ -72,7 +72,7 @@ newest first. The newest 50 are stored for a year, without secrets.`,
 			Pattern: "GET /admin/config/diff", Summary: "Differences between the configuration in force and another", Role: adminapi.Admin,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
-				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or the file",
+				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or with the configuration file",
 				Example: "tollgate config diff\ntollgate config diff --with file",
 				Long: `Compares the configuration in force with the previous revision, with a revision listed
 by "tollgate config revisions", or with the current file of the queried gateway. The

@@ -10,21 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Search finds resources, keys, teams, decisions and policies by ID or name.
 type Search struct {
-	// Org returns an organisation with its keys, or nil if it is unknown.
-	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation, whose Scopes are not used. Costs returns the costs of resources, including deleted
+	*view.Current
+	// Show returns the ledger of an organisation; Search does not use its Scopes. Costs returns the costs of resources, including deleted
 	// resources. Both return an [adminapi.BadRequestError] for an organisation without budgets.
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
@@ -79,7 +75,7 @@ func (from Search) Endpoints() []adminapi.Endpoint {
 		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name",
 		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
 		Commands: []adminapi.Command{{
-			Use: "search Q", Short: "Find resources, keys, teams, decisions and policies by ID or name",
+			Use: "search Q", Heading: "Operate", Short: "Find resources, keys, teams, decisions and policies by ID or name",
 			Example: "tollgate search train\ntollgate search --org acme k2n5x8",
 		}},
 	}}
@@ -117,17 +113,14 @@ func (from Search) search(ctx context.Context, s adminapi.Principal, p searched)
 	}
 	tenants := slices.DeleteFunc(slices.Clone(s.Visible()), func(t adminapi.Tenant) bool { return p.Org != "" && string(p.Org) != t.ID })
 	parts := make([]SearchResults, len(tenants)+1)
-	var group errgroup.Group
-	group.SetLimit(partsAtOnce)
+	var reads []func()
 	for i, t := range tenants {
-		group.Go(func() error { return panics.Catch(func() { parts[i] = from.org(ctx, s.Now, m, &t) }) })
+		reads = append(reads, func() { parts[i] = from.org(ctx, s.Now, m, &t) })
 	}
 	if id := strings.ToUpper(m.given); decisionID.MatchString(id) {
-		group.Go(func() error {
-			return panics.Catch(func() { parts[len(tenants)] = from.decision(ctx, s, id, string(p.Org)) })
-		})
+		reads = append(reads, func() { parts[len(tenants)] = from.decision(ctx, s, id, string(p.Org)) })
 	}
-	panics.Raise(group.Wait())
+	concurrently(reads)
 	out := &SearchResults{Results: []SearchResult{}}
 	for i := range parts {
 		out.Results, out.Unknown = append(out.Results, parts[i].Results...), append(out.Unknown, parts[i].Unknown...)

@@ -7,24 +7,25 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // searchable returns a search over two organisations. The ledger of globex is not available.
 func searchable() operator.Search {
+	current := view.New(time.Now)
+	current.Set(&view.View{Orgs: map[string]*settings.Org{
+		"acme": {ID: "acme", Keys: []settings.Key{{ID: "train-key", Team: "research", Owner: "ann@acme.example"}}},
+	}})
 	return operator.Search{
-		Org: func(id string) *settings.Org {
-			if id == "acme" {
-				return &settings.Org{ID: id, Keys: []settings.Key{{ID: "train-key", Team: "research", Owner: "ann@acme.example"}}}
-			}
-			return nil
-		},
+		Current: current,
 		Show: func(_ context.Context, org string) (*money.Ledger, error) {
 			if org == "globex" {
 				return nil, errors.New("away")
@@ -32,7 +33,10 @@ func searchable() operator.Search {
 			return &money.Ledger{Resources: []money.Resource{{ID: "k2n5x8", Name: "train", Team: "research", Kind: "pod", GPU: "NVIDIA L4"}, {ID: "p1", Name: "Retrain"}}}, nil
 		},
 		Costs: func(context.Context, string, *ledger.Query) (*money.Costs, error) {
-			return &money.Costs{Rows: []money.Cost{{Resource: "Gone1", Name: "old", Kind: "pod"}, {Resource: "Gone2", Name: "other", Kind: "pod"}}}, nil
+			return &money.Costs{Rows: []money.Cost{
+				{CostGroup: money.CostGroup{Resource: "Gone1", Name: "old", Kind: "pod"}},
+				{CostGroup: money.CostGroup{Resource: "Gone2", Name: "other", Kind: "pod"}},
+			}}, nil
 		},
 		Decision: func(_ context.Context, _ adminapi.Principal, id string) (*explain.Report, error) {
 			if id == "01KBDXV1G0000000000000000A" {

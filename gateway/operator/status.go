@@ -11,15 +11,9 @@ import (
 // GatewayStatus is the state of the configuration in force. It is safe for concurrent use. The zero value means that no
 // configuration has been loaded.
 type GatewayStatus struct {
-	mu       sync.Mutex // guards the fields below
-	serving  bool
-	revision string
-	loaded   time.Time
-	failed   time.Time
-	fault    string
-	restart  []string
-	drains   chan struct{}
-	refused  []settings.RejectedFile
+	mu     sync.Mutex // guards the fields below
+	report Report
+	drains chan struct{}
 }
 
 // Report is a snapshot of a GatewayStatus for the admin listener.
@@ -52,10 +46,10 @@ func (r *Report) Problem() string {
 func (s *GatewayStatus) SetServing(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.serving && !on {
+	if s.report.Serving && !on {
 		close(s.drainsLocked())
 	}
-	s.serving = on
+	s.report.Serving = on
 }
 
 // Draining returns a channel that is closed when draining begins.
@@ -72,30 +66,24 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 	return s.drains
 }
 
-// SetLoaded records that a configuration is in force and clears an earlier fault. restart lists the settings that require a restart;
-// refused lists the rejected files of organisations, which keep their previous configuration.
+// SetLoaded records that a configuration is in force and clears an earlier fault. restart lists the settings that require a restart.
+// refused lists the rejected files of organisations; these organisations keep their previous configuration.
 func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loaded, s.revision, s.restart, s.refused = at, revision, restart, refused
-	s.failed, s.fault = time.Time{}, ""
+	s.report = Report{Serving: s.report.Serving, Revision: revision, Loaded: at, Restart: restart, Refused: refused}
 }
 
 // SetFailed records that a whole configuration was rejected; the previous one stays in force.
 func (s *GatewayStatus) SetFailed(at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed, s.fault = at, err.Error()
+	s.report.Failed, s.report.Fault = &at, err.Error()
 }
 
 // Report returns a copy of the current status without Policies and Envoys.
 func (s *GatewayStatus) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault, Restart: s.restart, Refused: s.refused}
-	if s.fault != "" {
-		at := s.failed
-		r.Failed = &at
-	}
-	return r
+	return s.report
 }

@@ -54,3 +54,32 @@ func TestErrorsPageListsEveryKind(t *testing.T) {
 		}
 	}
 }
+
+// A client finds the members of the contact under the same names in every form of a refusal.
+func TestEveryFormHasTheContact(t *testing.T) {
+	t.Parallel()
+	p := problem.Forbidden.New("denied")
+	p.Contact = problem.Contact{Text: "#gpu", Page: "https://gw.example/1"}
+	legacy := map[string]any{"message": "denied"}
+	p.Contact.AddTo(legacy)
+	for name, got := range map[string]map[string]any{
+		"problem": decoded(t, p.JSON()), "run": decoded(t, p.RunJSON()), "chat": decoded(t, p.ChatJSON()), "legacy": legacy,
+	} {
+		for member, want := range decoded(t, []byte(`{"contact":"#gpu","decision_url":"https://gw.example/1"}`)) {
+			if got[member] != want {
+				t.Errorf("%s: %s is %v, want %v", name, member, got[member], want)
+			}
+		}
+	}
+	if legacy["message"] != "denied" {
+		t.Errorf("message is %v, want it unchanged", legacy["message"])
+	}
+}
+
+func decoded(t *testing.T, text []byte) (object map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}

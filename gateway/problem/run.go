@@ -9,28 +9,13 @@ import (
 // RunContentType is the media type of errors of the run interface.
 const RunContentType = "application/json"
 
-// extras holds the members that the gateway adds to errors of the run interface.
-type extras struct {
-	Errors   []string    `json:"errors,omitempty"`
-	Policies []Violation `json:"policies,omitempty"`
-	Windows  []string    `json:"violated-policies,omitempty"`
-	Approval *Approval   `json:"approval,omitempty"`
-	Decision string      `json:"decision,omitempty"`
-	Contact  string      `json:"contact,omitempty"`
-	Page     string      `json:"decision_url,omitempty"`
-}
-
-func (p *Problem) extras() extras {
-	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision, p.Contact, p.Page}
-}
-
-// RunJSON encodes the problem in the form of the run interface (reference platform-v2, section 12.7): the member error
-// holds the detail.
+// RunJSON returns p in the form of error responses of the run interface (reference platform-v2, section 12.7). The member "error" contains
+// the detail.
 func (p *Problem) RunJSON() []byte {
 	return encode(struct {
 		Error string `json:"error"`
-		extras
-	}{p.Detail, p.extras()})
+		Extensions
+	}{p.Detail, p.Extensions})
 }
 
 // chat is an error in the form that clients of language models expect.
@@ -41,7 +26,7 @@ type chat struct {
 	Code    *string `json:"code"`
 }
 
-// ChatJSON encodes the problem in the form that clients of language models expect. Its code is the kind of the problem.
+// ChatJSON returns p in the form of error responses that clients of language models expect. The member "code" contains the kind.
 func (p *Problem) ChatJSON() []byte {
 	c := chat{Message: p.Detail, Type: ChatType(p.Status)}
 	if p.Kind != "" {
@@ -50,11 +35,11 @@ func (p *Problem) ChatJSON() []byte {
 	}
 	return encode(struct {
 		Error chat `json:"error"`
-		extras
-	}{c, p.extras()})
+		Extensions
+	}{c, p.Extensions})
 }
 
-// ChatType returns the type of a chat error for an HTTP status.
+// ChatType returns the value of the member "type" in the result of [Problem.ChatJSON], which depends on the HTTP status.
 func ChatType(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

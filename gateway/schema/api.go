@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// API is the description of the v2 API or the run interface. It is immutable and safe for concurrent use. Schemas that
-// only some calls need are compiled on first use.
+// API is the description of the v2 API or of the run interface. It is immutable and safe for concurrent use. Schemas are compiled on first
+// use.
 type API struct {
 	document   *document
 	operations []*Operation
@@ -32,15 +32,14 @@ type Operation struct {
 	Tag string
 	// Query, PathParams and Headers hold the parameters in the order of the description.
 	Query, PathParams, Headers []Parameter
-	// HasBody reports whether the operation accepts a JSON body, and BodyRequired whether it requires
-	// a body.
+	// HasBody is true if the operation accepts a JSON body. BodyRequired is true if it requires a body.
 	HasBody, BodyRequired bool
 	// Mutates is true for every method except GET.
 	Mutates bool
-	// Streams reports that a success response can be text/event-stream: always, or, for an operation with a body, if the
-	// body has stream: true.
+	// Streams is true if successful responses can be text/event-stream. If the operation has a body, they are streams only if the body
+	// contains "stream": true; otherwise always.
 	Streams bool
-	// SuccessStatus is the lowest 2xx status in the description.
+	// SuccessStatus is the lowest 2xx status that the description lists for the operation.
 	SuccessStatus int
 
 	body       *validator // nil without a body
@@ -59,19 +58,19 @@ type Parameter struct {
 	Required    bool
 	// Type is the JSON type of the value, or of the elements of a list: "string", "integer" or "boolean".
 	Type string
-	// List reports that the value is a comma-separated list.
+	// List is true if the value is a comma-separated list.
 	List bool
-	// Repeats reports that the value is a list whose elements are sent as repeated parameters.
+	// Repeats is true if the parameter can be repeated to send a list.
 	Repeats bool
-	// Default is the documented default as written in a query, or "".
+	// Default is the documented default in the form used in a query. It is "" for parameters without a default.
 	Default string
-	// Maximum is the maximum of an integer, or 0.
+	// Maximum is the maximum value of an integer. 0 means no maximum.
 	Maximum int
 
 	validator *validator
 }
 
-// Load reads the embedded description of the v2 API. It returns an error if the embedded description is invalid.
+// Load parses the embedded description of the v2 API. It returns an error if the description is invalid.
 func Load() (*API, error) {
 	text, err := join(openAPI, sandboxes)
 	if err != nil {
@@ -80,19 +79,19 @@ func Load() (*API, error) {
 	return load(text)
 }
 
-// LoadRun reads the embedded description of the run interface.
+// LoadRun parses the embedded description of the run interface. It returns an error if the description is invalid.
 func LoadRun() (*API, error) { return load(runInterface) }
 
-// Operations returns all operations, sorted by path and method. The caller may modify the slice.
+// Operations returns all operations, sorted by path and method. The caller may modify the returned slice.
 func (a *API) Operations() []*Operation { return slices.Clone(a.operations) }
 
 // Operation returns the operation with the given operationId, or nil.
 func (a *API) Operation(id string) *Operation { return a.byID[id] }
 
-// Document returns the description as compact JSON, as served at GET /v2/openapi.json. It must not be modified.
+// Document returns the description as compact JSON. The gateway serves it at GET /v2/openapi.json. The result must not be modified.
 func (a *API) Document() []byte { return a.document.compact() }
 
-// Subset returns the description with only the named operations.
+// Subset returns the description as JSON, with only the operations whose IDs are in ids.
 func (a *API) Subset(ids map[string]bool) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(a.document.compact(), &doc); err != nil {
@@ -117,7 +116,7 @@ func (a *API) Subset(ids map[string]bool) []byte {
 	return text
 }
 
-// Parts of an OpenAPI document. Schemas are compiled directly from the text.
+// Parts of an OpenAPI document. They do not include schemas, which are compiled directly from the text.
 type (
 	openAPIDocument struct {
 		Paths      map[string]map[string]json.RawMessage
@@ -165,7 +164,7 @@ func load(text []byte) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
 	}
-	b, err := newBuilder(&document{text: text}, src, &doc)
+	b, err := newBuilder(newDocument(text), src, &doc)
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
@@ -189,14 +188,14 @@ func load(text []byte) (*API, error) {
 	return api, nil
 }
 
-// builder creates operations from the parts of the document.
+// builder creates the operations of an API.
 type builder struct {
 	*document
 	src        *source
 	parameters map[string]placed
 }
 
-// placed is a parameter with its location.
+// placed is a parameter with its location (query, path or header).
 type placed struct {
 	in string
 	Parameter

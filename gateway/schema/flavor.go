@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// sizedFlavor matches a CPU flavor with its size, the vCPUs and the GB of memory, as in cpu5c-4-8.
+// sizedFlavor matches a CPU flavor name that includes the number of vCPUs and the memory in GB, such as cpu5c-4-8.
 var sizedFlavor = regexp.MustCompile(`^([A-Za-z0-9]+)-([0-9]+)-[0-9]+$`)
 
-// checkFlavorSize checks that the size in the name of a CPU flavor equals vcpuCount. Otherwise policies could evaluate a
-// smaller flavor than the one that is rented. It ignores the memory in the name, which CanonicalBody removes.
+// checkFlavorSize checks that the number of vCPUs in the name of a CPU flavor equals vcpuCount. Otherwise policies could evaluate a smaller
+// flavor than the one that is rented. It does not check the memory size in the name, because CanonicalBody removes the size.
 func checkFlavorSize(body map[string]any, report reporter) {
-	one := func(shape map[string]any, tokens ...any) {
+	eachCPU(body, func(shape map[string]any, tokens ...any) {
 		id := text(shape, "id")
 		if !strings.Contains(id, "-") {
 			return
@@ -29,17 +29,12 @@ func checkFlavorSize(body map[string]any, report reporter) {
 		if size, err := strconv.ParseInt(m[2], 10, 64); ok && (err != nil || size != count) {
 			report(fmt.Sprintf("must have the same size as 'vcpuCount', which is %d", count), append(tokens, "id")...)
 		}
-	}
-	one(object(body, "cpu"), "cpu")
-	for i, item := range list(body, "cpu") {
-		shape, _ := item.(map[string]any)
-		one(shape, "cpu", i)
-	}
+	})
 }
 
-// CanonicalBody returns a body with a single spelling for each value: the names of CPU flavors contain no size, because
-// vcpuCount holds the size. It does not modify doc, and returns doc if no change is needed. The body must have passed
-// CheckRules.
+// CanonicalBody returns a body in which each value has a single spelling: it removes the size from the names of CPU flavors, because
+// vcpuCount already contains the size. It does not modify doc, and returns doc itself if no change is needed. [Operation.CheckRules] must
+// have accepted doc.
 func CanonicalBody(doc any) any {
 	body, ok := doc.(map[string]any)
 	if !ok {

@@ -2,19 +2,20 @@ package schema
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/url"
 )
 
-// bodyRule is a rule between fields of a body. Rules run on bodies that passed ValidateBody, but must not panic on
-// others.
+// bodyRule is a rule between fields of a body. Rules are applied to bodies that ValidateBody has accepted, but must not panic on other
+// bodies.
 type bodyRule struct {
-	// name is the Keyword of the rule's violations.
+	// name is the Keyword of violations of the rule.
 	name  string
 	check func(body map[string]any, report reporter)
 }
 
-// reporter records a violation with its message and the path to the value.
+// reporter records a violation with its message. tokens is the path to the value.
 type reporter func(message string, tokens ...any)
 
 // queryRule is a rule between query parameters.
@@ -23,11 +24,10 @@ type queryRule struct {
 	check func(query url.Values, report func(parameter, message string))
 }
 
-// CheckRules applies the rules between fields that the operation's schema cannot express and that the body alone decides.
-// The body must have passed ValidateBody. CheckRules returns at most 50 violations in a fixed order.
+// CheckRules checks the rules between the fields of a body that the schema of the operation cannot express. [Operation.ValidateBody] must
+// have accepted doc. CheckRules returns at most 50 violations in a fixed order.
 //
-// Rules that need more than the body (flavor ranges, data centers, template values, the current size of a volume) are
-// checked elsewhere.
+// Rules that depend on other data (flavor ranges, data centers, template values, the current size of a volume) are checked elsewhere.
 func (op *Operation) CheckRules(doc any) []Violation {
 	body, ok := doc.(map[string]any)
 	if !ok {
@@ -55,7 +55,7 @@ func bodyRules(operation string) []bodyRule {
 	switch operation {
 	case "createPod":
 		return append(container,
-			bodyRule{"oneCompute", checkExactlyOneCompute},
+			bodyRule{"oneCompute", exactlyOneOf("gpu", "cpu")},
 			bodyRule{"powerOfTwo", checkVCPU},
 			bodyRule{"flavorSize", checkFlavorSize},
 			bodyRule{"cudaConstraint", checkCUDA},
@@ -74,12 +74,12 @@ func bodyRules(operation string) []bodyRule {
 			bodyRule{"bound", checkClusterBounds})
 	case "createEndpoint":
 		return append(container,
-			bodyRule{"oneCompute", checkExactlyOneCompute},
+			bodyRule{"oneCompute", exactlyOneOf("gpu", "cpu")},
 			bodyRule{"powerOfTwo", checkVCPU},
 			bodyRule{"flavorSize", checkFlavorSize},
 			bodyRule{"cudaConstraint", checkCUDA},
 			bodyRule{"excludedTwice", checkExcludedTypes},
-			bodyRule{"workerRange", checkNewWorkerRange},
+			bodyRule{"workerRange", workerRange(0, 3)},
 			bodyRule{"idleTimeout", checkIdleTimeout},
 			bodyRule{"bound", checkEndpointBounds})
 	case "updateEndpoint":
@@ -89,7 +89,7 @@ func bodyRules(operation string) []bodyRule {
 			bodyRule{"flavorSize", checkFlavorSize},
 			bodyRule{"cudaConstraint", checkCUDA},
 			bodyRule{"excludedTwice", checkExcludedTypes},
-			bodyRule{"workerRange", checkWorkerRange},
+			bodyRule{"workerRange", workerRange(math.MinInt64, math.MaxInt64)}, // an omitted member keeps its value
 			bodyRule{"bound", checkEndpointBounds})
 	case "createTemplate", "updateTemplate":
 		return append(container, bodyRule{"bound", checkPodBounds})
@@ -101,7 +101,7 @@ func bodyRules(operation string) []bodyRule {
 		return []bodyRule{
 			{"environmentName", checkEnvironment},
 			{"identifier", checkIdentifiers},
-			{"oneImage", checkOneImage},
+			{"oneImage", exactlyOneOf("imageName", "templateId")},
 			{"egress", checkEgress},
 			{"bound", checkSandboxBounds},
 		}
@@ -111,8 +111,8 @@ func bodyRules(operation string) []bodyRule {
 	return nil
 }
 
-// The functions below return the zero value for a member that is missing or of another type, because the schema has
-// already checked types.
+// The following functions return the zero value if a member is missing or has another type, because the schema has already checked the
+// types.
 
 func object(parent map[string]any, name string) map[string]any {
 	m, _ := parent[name].(map[string]any)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Upper limits of one request. The description does not set limits, so a typing error could order a million GPUs.
-// They are far above anything the platform offers; policies set the limits of a caller.
+// Upper limits of one request. Without limits in the API description, a typing error could order a million GPUs. These limits are far above
+// everything that the platform offers; policies set the limits of callers.
 const (
 	maxGPUs         = 1024
 	maxVCPUs        = 1024
@@ -45,42 +45,53 @@ func checkEndpointBounds(body map[string]any, report reporter) {
 	if n, ok := integer(body, "timeout"); ok && n < 0 {
 		report("must not be negative", "timeout")
 	}
-	for i := range list(body, "cpu") {
-		atMost(body, report, maxVCPUs, "cpu", i, "vcpuCount")
+	eachCPU(body, func(shape map[string]any, tokens ...any) {
+		if exceeds(shape["vcpuCount"], maxVCPUs) {
+			report(atMostMessage(maxVCPUs), append(tokens, "vcpuCount")...)
+		}
+	})
+}
+
+// eachCPU calls f for the CPU shape of a pod, or for each CPU shape of an endpoint. tokens is the path to the shape.
+func eachCPU(body map[string]any, f func(shape map[string]any, tokens ...any)) {
+	f(object(body, "cpu"), "cpu")
+	for i, item := range list(body, "cpu") {
+		shape, _ := item.(map[string]any)
+		f(shape, "cpu", i)
 	}
 }
 
-// atMost reports the number at the path tokens if it exceeds limit. A missing number is valid.
+// atMost reports a violation if the number at the path tokens, which consists of member names, exceeds limit. A missing number is valid.
 func atMost(body map[string]any, report reporter, limit int64, tokens ...any) {
 	var v any = body
 	for _, t := range tokens {
-		switch node := v.(type) {
-		case map[string]any:
-			name, _ := t.(string)
-			v = node[name]
-		case []any:
-			i, ok := t.(int)
-			if !ok || i >= len(node) {
-				return
-			}
-			v = node[i]
-		default:
-			return
-		}
+		node, _ := v.(map[string]any)
+		name, _ := t.(string)
+		v = node[name]
 	}
-	n, ok := v.(json.Number)
-	if !ok {
-		return
-	}
-	if f, err := n.Float64(); err != nil || f > float64(limit) {
-		report(fmt.Sprintf("must be at most %d", limit), slices.Clone(tokens)...)
+	if exceeds(v, limit) {
+		report(atMostMessage(limit), slices.Clone(tokens)...)
 	}
 }
 
-// checkExactlyOneCompute checks that a new resource has either gpu or cpu.
-func checkExactlyOneCompute(body map[string]any, report reporter) {
-	if has(body, "gpu") == has(body, "cpu") {
-		report("must have exactly one of 'gpu' and 'cpu'")
+func atMostMessage(limit int64) string { return fmt.Sprintf("must be at most %d", limit) }
+
+// exceeds reports whether v is a number above limit.
+func exceeds(v any, limit int64) bool {
+	n, ok := v.(json.Number)
+	if !ok {
+		return false
+	}
+	f, err := n.Float64()
+	return err != nil || f > float64(limit)
+}
+
+// exactlyOneOf returns a check that a body has one of two members, but not both.
+func exactlyOneOf(a, b string) func(map[string]any, reporter) {
+	return func(body map[string]any, report reporter) {
+		if has(body, a) == has(body, b) {
+			report(fmt.Sprintf("must have exactly one of '%s' and '%s'", a, b))
+		}
 	}
 }
 
@@ -93,20 +104,15 @@ func checkAtMostOneCompute(body map[string]any, report reporter) {
 
 // checkVCPU checks that vCPU counts are powers of two, both in pods (one shape) and in endpoints (several).
 func checkVCPU(body map[string]any, report reporter) {
-	one := func(shape map[string]any, tokens ...any) {
+	eachCPU(body, func(shape map[string]any, tokens ...any) {
 		if n, ok := integer(shape, "vcpuCount"); ok && (n < 1 || n&(n-1) != 0) {
 			report("must be a power of two", append(tokens, "vcpuCount")...)
 		}
-	}
-	one(object(body, "cpu"), "cpu")
-	for i, item := range list(body, "cpu") {
-		shape, _ := item.(map[string]any)
-		one(shape, "cpu", i)
-	}
+	})
 }
 
-// checkCUDA checks that a list of versions and a minimum version are not combined. An empty list and an empty version are
-// no constraint.
+// checkCUDA checks that a list of CUDA versions and a minimum version are not combined. An empty list or an empty version counts as
+// missing.
 func checkCUDA(body map[string]any, report reporter) {
 	gpu := object(body, "gpu")
 	if len(list(gpu, "allowedCudaVersions")) > 0 && text(gpu, "minCudaVersion") != "" {
@@ -114,8 +120,8 @@ func checkCUDA(body map[string]any, report reporter) {
 	}
 }
 
-// checkExcludedTypes checks for duplicates. The platform trims these names, so names that differ only in white space are
-// duplicates.
+// checkExcludedTypes checks that no excluded GPU type occurs twice. Names that differ only in white space at the beginning or end are
+// equal, because the platform trims them.
 func checkExcludedTypes(body map[string]any, report reporter) {
 	names := words(list(object(body, "gpu"), "excludedTypes"))
 	for i, name := range names {
@@ -126,30 +132,19 @@ func checkExcludedTypes(body map[string]any, report reporter) {
 	}
 }
 
-// checkNewWorkerRange checks that the minimum of the workers does not exceed the maximum, with defaults applied.
-func checkNewWorkerRange(body map[string]any, report reporter) {
-	const defaultMin, defaultMax = 0, 3
-	workers := object(body, "workers")
-	fewest, ok := integer(workers, "min")
-	if !ok {
-		fewest = defaultMin
-	}
-	most, ok := integer(workers, "max")
-	if !ok {
-		most = defaultMax
-	}
-	if fewest > most {
-		report(fmt.Sprintf("must be at most 'max', which is %d", most), "workers", "min")
-	}
-}
-
-// checkWorkerRange is like checkNewWorkerRange for an update, where an omitted member keeps an unknown value.
-func checkWorkerRange(body map[string]any, report reporter) {
-	workers := object(body, "workers")
-	fewest, ok1 := integer(workers, "min")
-	most, ok2 := integer(workers, "max")
-	if ok1 && ok2 && fewest > most {
-		report(fmt.Sprintf("must be at most 'max', which is %d", most), "workers", "min")
+// workerRange returns a check that the minimum number of workers does not exceed the maximum. fewest and most are the defaults of the two.
+func workerRange(fewest, most int64) func(map[string]any, reporter) {
+	return func(body map[string]any, report reporter) {
+		workers, fewest, most := object(body, "workers"), fewest, most
+		if n, ok := integer(workers, "min"); ok {
+			fewest = n
+		}
+		if n, ok := integer(workers, "max"); ok {
+			most = n
+		}
+		if fewest > most {
+			report(fmt.Sprintf("must be at most 'max', which is %d", most), "workers", "min")
+		}
 	}
 }
 
@@ -160,7 +155,7 @@ func checkIdleTimeout(body map[string]any, report reporter) {
 	}
 }
 
-// idleTimeoutRefused reports whether a new endpoint must not have an idle timeout. An endpoint without a type is a QUEUE.
+// idleTimeoutRefused reports whether a new endpoint must not have an idle timeout. An endpoint without a type counts as a QUEUE endpoint.
 func idleTimeoutRefused(body map[string]any) bool {
 	return text(body, "type") != "LOAD_BALANCER" && text(object(body, "scaling"), "type") == "REQUEST_COUNT"
 }

@@ -1,6 +1,6 @@
 package schema
 
-// Upper limits of the timeouts of a sandbox in seconds. The platform silently reduces higher values to these (reference
+// Upper limits of the timeouts of a sandbox, in seconds. The platform silently reduces higher values to these limits (reference
 // platform-v2-growth, section 2.4).
 const (
 	maxSandboxIdle     = 7200
@@ -14,15 +14,8 @@ func checkSandboxBounds(body map[string]any, report reporter) {
 	atMost(body, report, maxSandboxLifetime, "maxLifetimeSeconds")
 }
 
-// checkOneImage checks that a sandbox has either an image or a template.
-func checkOneImage(body map[string]any, report reporter) {
-	if has(body, "imageName") == has(body, "templateId") {
-		report("must have exactly one of 'imageName' and 'templateId'")
-	}
-}
-
-// checkEgress rejects members that restrict outbound connections: the platform documents them but does not confirm in its
-// responses that they are in force (reference platform-v2-growth, section 5, D5).
+// checkEgress rejects members that restrict outbound connections, because the platform documents them but does not confirm in its responses
+// that the restrictions are in force (reference platform-v2-growth, section 5, D5).
 func checkEgress(body map[string]any, report reporter) {
 	for _, name := range []string{"egressMode", "egressAllowlist"} {
 		if has(body, name) {

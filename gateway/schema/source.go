@@ -16,7 +16,7 @@ import (
 // documentURL identifies the description in the schema compiler. It is never fetched.
 const documentURL = "mem:///openapi.json"
 
-// newCompiler returns a compiler that resolves only references within the description.
+// newCompiler returns a compiler for schemas in the description text. It resolves only references within the description.
 func newCompiler(text []byte) *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
@@ -31,7 +31,7 @@ func newCompiler(text []byte) *jsonschema.Compiler {
 	return c
 }
 
-// source is the description as a tree. It resolves the locations of validation errors.
+// source is an API description as a tree, in which the locations of validation errors can be resolved.
 type source struct{ root any }
 
 func newSource(text []byte) (*source, error) {
@@ -41,20 +41,18 @@ func newSource(text []byte) (*source, error) {
 	return s, d.Decode(&s.root)
 }
 
-// at returns the node at an RFC 6901 pointer, or nil.
+// at returns the node at a JSON Pointer (RFC 6901), or nil if it does not exist.
 func (s *source) at(pointer string) any {
-	node := resolve(s.root, splitPointer(pointer))
-	return node
+	return resolve(s.root, splitPointer(pointer))
 }
 
-// schemaAt returns the schema object at pointer, or nil.
+// schemaAt returns the schema object at pointer, or nil if it does not exist.
 func (s *source) schemaAt(pointer string) map[string]any {
 	m, _ := s.at(pointer).(map[string]any)
 	return m
 }
 
-// inPlace calls f for the schema at pointer and for every schema that it applies to the same instance, by reference or as
-// a branch.
+// inPlace calls f for the schema at pointer, and for every schema that this schema applies to the same value, by reference or as a branch.
 func (s *source) inPlace(pointer string, f func(pointer string, schema map[string]any)) {
 	node := s.schemaAt(pointer)
 	if node == nil {
@@ -75,7 +73,7 @@ func (s *source) inPlace(pointer string, f func(pointer string, schema map[strin
 	}
 }
 
-// isObject reports whether the schema at pointer allows only objects.
+// isObject reports whether the schema at pointer permits only objects.
 func (s *source) isObject(pointer string) bool {
 	node := s.schemaAt(pointer)
 	if ref, ok := node["$ref"].(string); ok && s.isObject(strings.TrimPrefix(ref, "#")) {
@@ -90,7 +88,7 @@ func (s *source) isObject(pointer string) bool {
 	return node["type"] == "object"
 }
 
-// splitPointer returns the unescaped tokens of an RFC 6901 pointer.
+// splitPointer returns the unescaped tokens of a JSON Pointer (RFC 6901).
 func splitPointer(pointer string) []string {
 	if pointer == "" {
 		return nil
@@ -112,7 +110,7 @@ func escapeToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// splitEscaped is like splitPointer for the validator's pointers, whose tokens are additionally percent-encoded.
+// splitEscaped is like splitPointer, but for pointers of the validator, in which tokens are also percent-encoded.
 func splitEscaped(pointer string) []string {
 	tokens := splitPointer(pointer)
 	for i, t := range tokens {
@@ -146,21 +144,15 @@ func resolve(v any, tokens []string) any {
 	return v
 }
 
-// index parses an array index as in RFC 6901.
+// index parses an array index in the form of RFC 6901.
 func index(token string) (int, bool) {
-	n := 0
-	for _, c := range []byte(token) {
-		if c < '0' || c > '9' || n > 1<<20 {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, token != "" && (token == "0" || token[0] != '0')
+	n, err := strconv.Atoi(token)
+	return n, err == nil && isPlainInteger(token) && token[0] != '-'
 }
 
-// Numbers are validated by their spelling as well as by their value, so that every JSON parser sees the same number: an
-// integer consists of plain digits within the range that a float64 represents exactly; any other number has at most six
-// decimals and no exponent. The validator alone accepts 1.0, 1e0 and 80e-1 as integers.
+// The spelling of numbers is validated in addition to their value, so that every JSON parser sees the same number. An integer must consist
+// of plain digits and be in the range that a float64 represents exactly. Any other number must have at most six decimals and no exponent.
+// The validator by itself would accept 1.0, 1e0 and 80e-1 as integers.
 const (
 	maxInteger  = 1<<53 - 1
 	maxDecimals = 6
@@ -178,7 +170,7 @@ func (spellingCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) 
 	return nil, nil //nolint:nilnil // nil means that the extension does not apply
 }
 
-// spelling describes the error in the spelling of a number, or returns "".
+// spelling describes the error in the spelling of a number. It returns "" if the spelling is valid.
 type spelling func(json.Number) string
 
 func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
@@ -188,7 +180,7 @@ func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
 	return nil
 }
 
-// Accepts is Validate without a message; see fastcheck.Accepter.
+// Accepts implements fastcheck.Accepter. It reports whether Validate would return nil.
 func (s spelling) Accepts(v any) bool {
 	n, ok := v.(json.Number)
 	return !ok || s(n) == ""
@@ -222,7 +214,7 @@ func isPlainInteger(s string) bool {
 	return digits == "0" || digits != "" && digits[0] != '0'
 }
 
-// integerFault describes why n is not a valid integer, or returns "".
+// integerFault describes why n is not a valid integer. It returns "" if n is valid.
 func integerFault(n json.Number) string {
 	s := string(n)
 	if !isPlainInteger(s) || s == "-0" {
@@ -234,7 +226,7 @@ func integerFault(n json.Number) string {
 	return ""
 }
 
-// numberFault describes why n is not a valid number, or returns "".
+// numberFault describes why n is not a valid number. It returns "" if n is valid.
 func numberFault(n json.Number) string {
 	s := string(n)
 	whole, decimals, _ := strings.Cut(s, ".")

@@ -13,61 +13,41 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
 
-// document is an API description. Data that not every gateway needs is computed on first use, and most gateways use few
-// operations. A test checks that all schemas compile.
+// document is an API description. Derived data is computed on first use, because most gateways use few operations. A test checks that all
+// schemas compile.
 type document struct {
 	text []byte
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 
-	tree   lazy[*source] // needed only to explain violations, so an idle gateway does not hold it
-	short  lazy[[]byte]
-	words  lazy[*vocabulary]
-	looked lazy[*marks]
+	src     func() *source // the text as a tree; needed only to explain violations
+	compact func() []byte  // the text without white space
+	names   func() *vocabulary
+	marks   func() *marks
 }
 
-// lazy holds a value that is computed once.
-type lazy[T any] struct {
-	once  sync.Once
-	value T
-}
-
-func (l *lazy[T]) get(compute func() T) T {
-	l.once.Do(func() { l.value = compute() })
-	return l.value
-}
-
-// compact returns the text without white space.
-func (d *document) compact() []byte {
-	return d.short.get(func() []byte {
-		var b bytes.Buffer
-		_ = json.Compact(&b, d.text) // the text was parsed by Load
-		return b.Bytes()
-	})
-}
-
-// src returns the description as a tree.
-func (d *document) src() *source {
-	return d.tree.get(func() *source {
-		src, err := newSource(d.text)
+func newDocument(text []byte) *document {
+	d := &document{text: text}
+	d.src = sync.OnceValue(func() *source {
+		src, err := newSource(text)
 		if err != nil {
 			panic("schema: " + err.Error()) // the text was parsed by Load
 		}
 		return src
 	})
+	d.compact = sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		_ = json.Compact(&b, text) // the text was parsed by Load
+		return b.Bytes()
+	})
+	d.names = sync.OnceValue(func() *vocabulary { return newVocabulary(d.src()) })
+	d.marks = sync.OnceValue(func() *marks { return newMarks(d.src()) })
+	return d
 }
 
-func (d *document) names() *vocabulary {
-	return d.words.get(func() *vocabulary { return newVocabulary(d.src()) })
-}
-
-func (d *document) marks() *marks {
-	return d.looked.get(func() *marks { return newMarks(d.src()) })
-}
-
-// validator validates values by the schema at a pointer. The program accepts valid values quickly; the schema decides
-// about all others and explains violations.
+// validator validates values by the schema at a pointer. The program quickly accepts most valid values. The compiled schema validates all
+// other values and explains violations.
 type validator struct {
 	document *document
 	pointer  string
@@ -77,7 +57,7 @@ type validator struct {
 	program *fastcheck.Program
 }
 
-// compiled compiles the schema on first use and returns j. It panics if the schema does not compile; see validate.
+// compiled returns j after compiling its schema on first use. It panics if the schema does not compile; validate recovers from the panic.
 func (j *validator) compiled() *validator {
 	j.once.Do(func() {
 		d := j.document
@@ -92,9 +72,9 @@ func (j *validator) compiled() *validator {
 	return j
 }
 
-// ValidateBody validates a decoded body (map[string]any, []any, string, bool, json.Number or nil) against the operation's
-// schema. It returns at most 50 violations in a fixed order, or none if the body is valid. For an operation without a
-// body, every body is a violation.
+// ValidateBody validates a decoded body against the schema of the operation. doc consists of map[string]any, []any, string, bool,
+// json.Number and nil. ValidateBody returns at most 50 violations in a fixed order, or none if doc is valid. If the operation has no body,
+// every doc is a violation.
 //
 // ValidateBody does not modify or retain doc.
 func (op *Operation) ValidateBody(doc any) []Violation {
@@ -104,8 +84,8 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 	return op.body.validate(doc)
 }
 
-// validate never accepts a value that the validators did not accept: a panic in them, or an unexplained error, is a
-// violation.
+// validate returns the violations in a value. If a validator panics or returns an error that cannot be explained, validate also returns a
+// violation, so that it never accepts a value that the validators did not accept.
 func (j *validator) validate(doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
@@ -123,29 +103,15 @@ func (j *validator) validate(doc any) (vs []Violation) {
 	if !ok {
 		return []Violation{at(http.StatusBadRequest, "internal", "cannot be validated")}
 	}
-	// The validator's pointers cannot refer to a member with an empty name. No object of the API has one, so it is
+	// Pointers of the validator cannot refer to a member with an empty name. The API has no such member, so it is always a violation and is
 	// reported first.
-	if hasEmptyName(doc) {
-		return tidy(emptyNames(nil, doc))
+	if vs = emptyNames(nil, doc); len(vs) > 0 {
+		return tidy(vs)
 	}
 	if vs = j.document.violations(verr, doc); len(vs) == 0 {
 		vs = []Violation{unprocessable("schema", "does not match the description of this operation")}
 	}
 	return vs
-}
-
-func hasEmptyName(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, item := range v {
-			if name == "" || hasEmptyName(item) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, hasEmptyName)
-	}
-	return false
 }
 
 // emptyNames returns a violation for each object that has a member with an empty name.

@@ -63,7 +63,7 @@ type Request struct {
 	MayDeny  bool `json:"may_deny,omitempty"`
 }
 
-// grants returns what the leads of a caller's team may approve.
+// grants returns the limits of the approvals that leads of a caller's team can give.
 func (s *Service) grants(c *identity.Caller) settings.Grants {
 	if o := s.deps.Org(c.Org); o != nil {
 		if i := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team }); i >= 0 {
@@ -73,7 +73,7 @@ func (s *Service) grants(c *identity.Caller) settings.Grants {
 	return settings.Grants{}
 }
 
-// grant approves a call of the lead's team, once.
+// grant approves a call of the lead's team once.
 func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 	r, err := s.request(ctx, ex)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.answered(ctx, ex, "POST /admin/approvals/grant", url.Values{"max_usd": {most}}, "for", "reason", "max_usd")
 }
 
-// mayGrant returns the reason why a lead may not approve a request for at most the given amount in USD, or nil.
+// mayGrant returns the reason why a lead cannot approve a request for at most the given amount in USD, or nil if the lead can approve it.
 func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) error {
 	if err := s.mayAnswer(c); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 	return nil
 }
 
-// mayAnswer returns the reason why a caller may not answer the approval requests of its team, or nil.
+// mayAnswer returns the reason why a caller cannot answer the approval requests of its team, or nil if the caller can answer them.
 func (s *Service) mayAnswer(c *identity.Caller) error {
 	if !leads(c) {
 		return problem.Forbidden.New("only a key with the role lead can answer the approval requests of its team")
@@ -130,8 +130,8 @@ func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.answered(ctx, ex, "POST /admin/approvals/deny", nil, "reason")
 }
 
-// request returns the approval request that a lead is about to answer. The content under an ID never changes: a new request has
-// another ID.
+// request returns the approval request that a lead wants to answer. The content of an approval request never changes, because a new request
+// gets a new ID.
 func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.Record, error) {
 	c := ex.Caller
 	if err := s.mayAnswer(c); err != nil {
@@ -148,8 +148,9 @@ func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.R
 	return &list[i], nil
 }
 
-// notOwn returns an error if the request may be the lead's own. Leads can obtain the secrets of keys created at run time, and the
-// holder of a token is unknown. Therefore the request must come from a configured key with another owner.
+// notOwn returns an error unless the approval request certainly belongs to someone other than the lead. The request must come from a
+// configured key with another owner, because leads can obtain the secrets of keys created at run time and because the holder of a token is
+// unknown.
 func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 	if r.Key == c.Key {
 		return problem.Forbidden.New("you cannot approve your own request")
@@ -159,17 +160,17 @@ func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 	asks := slices.IndexFunc(o.Keys, func(k settings.Key) bool { return k.ID == r.Key && k.Team == c.Team })
 	switch {
 	case own == nil || own.Owner == "":
-		return problem.Forbidden.New("you cannot approve your own request, and your key has no owner to compare with")
+		return problem.Forbidden.New("you cannot approve this request: your key has no configured owner, so the request could be your own")
 	case asks < 0:
-		return problem.Forbidden.New("you cannot approve your own request; leads can approve only requests that were made with configured keys")
+		return problem.Forbidden.New("you cannot approve this request: it uses no configured key of your team, so it could be your own")
 	case o.Keys[asks].Owner == "" || strings.EqualFold(strings.TrimSpace(o.Keys[asks].Owner), strings.TrimSpace(own.Owner)):
-		return problem.Forbidden.Newf("you cannot approve your own request: key %s has no other owner", r.Key)
+		return problem.Forbidden.Newf("you cannot approve this request: key %s has no configured owner other than you, so the request may be your own", r.Key)
 	}
 	return nil
 }
 
-// answered answers a request in the lead's name and audits it before and after. names lists the parameters that the request may
-// have.
+// answered answers an approval request on behalf of the lead, and writes an audit record before and after the answer. names lists the
+// parameters that the HTTP request may have.
 func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern string, values url.Values, names ...string) (any, error) {
 	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("answers to approval requests do not support dry runs")
@@ -195,7 +196,11 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 		status = p.Status
 	}
 	if seq != 0 {
-		if failed := ex.Ports.Audit.Result(seq, audit.Record{Resource: ex.Params["id"], Status: status}); failed != nil {
+		result := audit.Record{Resource: ex.Params["id"], Status: status}
+		if subject, ok := v.(audit.Subject); ok {
+			result.Kind, result.Resource, result.Summary = subject.AuditSubject()
+		}
+		if failed := ex.Ports.Audit.Result(seq, result); failed != nil {
 			s.deps.Logger.ErrorContext(ctx, "cannot write the audit log", "error", failed)
 		}
 	}

@@ -2,9 +2,7 @@ package selfservice
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -30,14 +28,14 @@ type Deps struct {
 	Logger *slog.Logger
 }
 
-// Service answers callers. It is safe for concurrent use.
+// Service serves the routes for callers. It is safe for concurrent use.
 type Service struct {
 	deps Deps
 	rows *adminapi.Table
 	busy *semaphore.Weighted
 }
 
-// atOnce limits the number of concurrent answers, because some read much of the shared store.
+// atOnce limits the number of concurrent requests, because some of them read much of the shared store.
 const atOnce = 8
 
 // New returns a Service.
@@ -97,19 +95,7 @@ func (s *Service) serve(ctx context.Context, ex *filter.Exchange, e *endpoint) (
 	if err != nil {
 		return nil, refusal(err)
 	}
-	return answer(v)
-}
-
-// answer returns a JSON response for one caller that must not be cached.
-func answer(v any) (*filter.Response, error) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode response: %w", err)
-	}
-	return &filter.Response{
-		Status: http.StatusOK, Body: body,
-		Header: http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}},
-	}, nil
+	return filter.JSONResponse(v)
 }
 
 // refusal converts the error of an endpoint into a problem for callers.
@@ -138,7 +124,7 @@ func leads(c *identity.Caller) bool {
 	return c.Team != "" && slices.Contains(c.Roles, identity.RoleLead)
 }
 
-// ask calls an endpoint for the caller's own data. given are the parameters of the request.
+// ask calls an endpoint for the caller's own data. given contains the parameters of the request.
 func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern string, given url.Values) (answer A, err error) {
 	c := ex.Caller
 	values := make(url.Values, len(given)+3)

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
@@ -24,16 +25,28 @@ type Me struct {
 	// Subject is the subject of a token or certificate.
 	Subject string   `json:"subject,omitempty"`
 	Roles   []string `json:"roles"`
+	// Zone is the time zone of the organisation's budgets.
+	Zone string `json:"zone"`
 	// Until is the time when the credential expires. It is omitted for a credential that does not expire.
-	Until   *time.Time         `json:"until,omitempty"`
-	Limits  []reference.Limit  `json:"limits"`
-	Budgets []reference.Budget `json:"budgets"`
+	Until   *time.Time        `json:"until,omitempty"`
+	Limits  []reference.Limit `json:"limits"`
+	Budgets []Budget          `json:"budgets"`
 	// Grants limits a lead's approvals in USD. It is omitted if the caller cannot approve requests.
 	Grants *Grants `json:"grants,omitempty"`
 	// Approvals lists the caller's own approval requests, newest first.
 	Approvals []approval.Record `json:"approvals"`
-	// Unknown lists the parts that could not be read.
+	// Unknown lists the parts of the response that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Budget is a budget of a caller with its forecast, as in [money.BudgetRow].
+type Budget struct {
+	reference.Budget
+
+	UsedUp   string          `json:"usedUp,omitempty"`
+	UsedUpAt *time.Time      `json:"usedUpAt,omitempty"`
+	Forecast *money.Estimate `json:"forecast,omitempty"`
+	Free     string          `json:"free,omitempty"`
 }
 
 // Grants is the highest cost of a call that a lead can approve, in USD per hour or per run.
@@ -43,13 +56,20 @@ type Grants struct {
 }
 
 func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
-	if len(ex.Query) > 0 {
-		return nil, adminapi.BadParam("query", "parameters are not accepted")
+	forecast := ex.Query.Get("forecast") == "true"
+	if len(ex.Query) > 1 || len(ex.Query) == 1 && !forecast {
+		return nil, adminapi.BadParam("query", "the only parameter is forecast=true")
 	}
 	c := ex.Caller
 	m := &Me{
-		Org: c.Org, Team: c.Team, Key: c.Key, Subject: c.Subject, Roles: c.RoleNames(),
-		Limits: s.deps.Access.Limits(ctx, c, ex.Tenant), Budgets: s.deps.Access.Budgets(ctx, c, ex.Tenant), Approvals: []approval.Record{},
+		Org: c.Org, Team: c.Team, Key: c.Key, Subject: c.Subject, Roles: c.RoleNames(), Zone: s.deps.Zone(c.Org).Location().String(),
+		Limits: s.deps.Access.Limits(ctx, c, ex.Tenant), Budgets: []Budget{}, Approvals: []approval.Record{},
+	}
+	for _, b := range s.deps.Access.Budgets(ctx, c, ex.Tenant) {
+		m.Budgets = append(m.Budgets, Budget{Budget: b})
+	}
+	if forecast && s.forecast(ctx, c, m.Budgets) != nil {
+		m.Unknown = append(m.Unknown, "forecasts of budgets: shared store unavailable")
 	}
 	if !c.Until.IsZero() {
 		m.Until = new(c.Until.UTC())
@@ -65,7 +85,25 @@ func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return m, nil
 }
 
-// spend returns the spend of the caller, or of the whole team for a lead.
+// forecast adds the forecasts to a caller's budgets. If the organisation has more than 1000 budgets, only the 1000 budgets that run out
+// first have forecasts.
+func (s *Service) forecast(ctx context.Context, c *identity.Caller, budgets []Budget) error {
+	if len(budgets) == 0 {
+		return nil
+	}
+	list, err := adminapi.Call[money.BudgetList](ctx, s.rows, "GET /admin/spend/budgets", s.scope(c), url.Values{"org": {c.Org}, "limit": {"1000"}}, nil)
+	for i := range budgets {
+		b := &budgets[i]
+		at := slices.IndexFunc(list.Budgets, func(x money.BudgetRow) bool { return x.Scope == b.Scope && x.Name == b.Name })
+		if at >= 0 && b.Left != "" {
+			x := &list.Budgets[at]
+			b.UsedUp, b.UsedUpAt, b.Forecast, b.Free = x.UsedUp, x.UsedUpAt, x.Forecast, x.Free
+		}
+	}
+	return err
+}
+
+// spend returns the costs of the caller or, for a lead, of the whole team.
 func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return ask[any](ctx, s, ex, "GET /admin/spend/history", ex.Query)
 }
@@ -134,7 +172,7 @@ type Decision struct {
 	Calls []Call `json:"calls"`
 }
 
-// Call is a v2 call with the policies that had a verdict.
+// Call is a call to the v2 API, with the verdicts of the policies on it.
 type Call struct {
 	Operation  string           `json:"operation"`
 	Method     string           `json:"method"`
@@ -157,7 +195,7 @@ func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error
 	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
 		return nil, adminapi.RefusedError{
 			Status: http.StatusNotFound,
-			Reason: "decision not found: it is too old, or it was an allowed read on another gateway",
+			Reason: "decision not found: old decisions are deleted, and an allowed read is stored only by the gateway that decided about it",
 		}
 	}
 	d := &Decision{

@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Balancers lists the trusted load balancers, and how they forward the caller's address. The zero value trusts none.
+// Balancers lists the trusted load balancers, and says how they forward the caller's address. The zero value trusts no load balancer.
 type Balancers struct {
 	Addresses []netip.Prefix `yaml:"addresses" doc:"networks of the load balancers, such as 10.0.0.0/24"`
-	Protocol  bool           `yaml:"proxy_protocol" doc:"require a PROXY protocol header (version 1 or 2) at the start of each connection from a load balancer. Connections without this header are closed"`
-	Hops      int            `yaml:"forwarded_hops" doc:"number of proxies that append an address to X-Forwarded-For, including the proxy that connects to the gateway; 0 means that the header is ignored" unit:"proxies"`
-	Traces    bool           `yaml:"trace_context" doc:"use the trace contexts (traceparent) that the load balancers send as parents of the gateway's spans. Set this for Envoys that get their configuration from a gateway with telemetry.otlp"`
+	Protocol  bool           `yaml:"proxy_protocol" doc:"require a PROXY protocol header (version 1 or 2) on each connection from a load balancer. Other connections are closed"`
+	Hops      int            `yaml:"forwarded_hops" doc:"proxies that append an address to X-Forwarded-For, including the proxy that connects to the gateway; 0 ignores the header" unit:"proxies"`
+	Traces    bool           `yaml:"trace_context" doc:"use trace contexts (traceparent) from the load balancers as parents of the gateway's spans. With telemetry.otlp, Envoys that gateways configure send them"`
 }
 
 // maxHops is the maximum of Hops.
@@ -35,23 +35,23 @@ func (c *Balancers) Trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
-// Forwards reports whether a request came through a trusted load balancer that sets X-Forwarded-For. remote is the address of the
-// connection, with its port.
-func (c *Balancers) Forwards(remote string) bool {
+// trustsPeer reports whether a connection with the given remote address, with the port, comes from a trusted load balancer.
+func (c *Balancers) trustsPeer(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
-	return err == nil && c.Hops > 0 && c.Trusts(peer.Addr())
+	return err == nil && c.Trusts(peer.Addr())
 }
 
-// TrustsTrace reports whether the trace context of a request was set by a trusted load balancer. remote is the address of the connection,
-// with its port.
-func (c *Balancers) TrustsTrace(remote string) bool {
-	peer, err := netip.ParseAddrPort(remote)
-	return err == nil && c.Traces && c.Trusts(peer.Addr())
-}
+// Forwards reports whether a request came through a trusted load balancer that sets X-Forwarded-For. remote is the remote address of the
+// connection, with the port.
+func (c *Balancers) Forwards(remote string) bool { return c.Hops > 0 && c.trustsPeer(remote) }
 
-// Client returns the IP address of the caller. This is the address of the connection, unless it comes from a trusted balancer and Hops is
-// set: then it is the entry of X-Forwarded-For at position Hops from the right. A header with too few entries, or without an address at
-// that position, is ignored, because it was not written by the balancers.
+// TrustsTrace reports whether a trusted load balancer set the trace context of a request. remote is the remote address of the connection,
+// with the port.
+func (c *Balancers) TrustsTrace(remote string) bool { return c.Traces && c.trustsPeer(remote) }
+
+// Client returns the IP address of the caller. For a connection from a trusted load balancer with Hops set, this is the entry of
+// X-Forwarded-For at position Hops from the right. For other connections, and if the header has no valid address at this position, it is
+// the remote address of the connection. Client returns "" if remote contains no IP address, as for a Unix socket.
 func (c *Balancers) Client(remote string, h http.Header) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -20,52 +20,53 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // Config is the complete configuration of a gateway. Package config decodes the file into it, starting from [Default].
 //
-// The tags describe each setting: doc is its description, unit the unit of a number, and reload says whether a new value takes effect when
-// the configuration is reloaded ("live") or only after a restart ("restart"). A reload tag also applies to the settings below it.
+// Struct tags describe each setting: doc is the description, and unit is the unit of a number. The tag reload says whether a new value
+// takes effect when the configuration is reloaded ("live") or only after a restart ("restart"). The reload tag of a section applies to all
+// settings in the section.
 type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener, which serves callers" reload:"restart"`
-	PublicURL string `yaml:"public_url" doc:"URL of this gateway for callers, with scheme and host only. In endpoint records, this URL replaces the URL of the platform's run interface" reload:"live"`
+	PublicURL string `yaml:"public_url" doc:"URL of this gateway for callers, with scheme and host only. Endpoint records contain this URL in place of the platform's run URL" reload:"live"`
 
-	Contact string `yaml:"contact" doc:"contact for callers whose calls are refused, such as '#gpu-platform' or an address. Each refusal contains the contact and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
+	Contact problem.Contact `yaml:",inline"`
 
-	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL for access to load-balanced endpoints by host name, with {id} in place of the endpoint ID, such as https://{id}.lb.example. If empty, load-balanced endpoints can be reached only below public_url" reload:"live"`
+	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL of load-balanced endpoints at this gateway, with {id} for the endpoint ID, such as https://{id}.lb.example. If empty, callers reach these endpoints only below public_url" reload:"live"`
 
-	Instance string `yaml:"instance" doc:"name of this gateway, unique among the gateways that share the store. If empty, the host name with a random suffix is used" reload:"restart"`
+	Instance string `yaml:"instance" doc:"name of this gateway, unique in the store; default the host name with a random suffix" reload:"restart"`
 
-	Console bool `yaml:"console" doc:"serve My team, the console for callers and team leads, at /tollgate/ui of the data listener. If the listener is not on loopback, the console requires tls, or balancers.forwarded_hops for load balancers that terminate TLS" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve My team, the console for callers and team leads, at /tollgate/ui. A non-loopback listener requires tls, or balancers.forwarded_hops if load balancers terminate TLS" reload:"restart"`
 
-	TLS      TLS      `yaml:"tls" doc:"TLS of the data listener. Without TLS, only a proxy on the same host or a trusted network should be able to reach the listener" reload:"restart"`
+	TLS      TLS      `yaml:"tls" doc:"TLS of the data listener. Without TLS, permit connections only from a proxy on the same host or from a trusted network" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"listener for operators"`
 	Envoy    Envoy    `yaml:"envoy" doc:"connection to Envoy proxies"`
-	Platform Platform `yaml:"platform" doc:"platform that calls are forwarded to" reload:"live"`
-	Redis    Redis    `yaml:"redis" doc:"Redis store shared by all gateways" reload:"restart"`
+	Platform Platform `yaml:"platform" doc:"platform that receives the calls" reload:"live"`
+	Redis    Redis    `yaml:"redis" doc:"Redis store that all gateways share" reload:"restart"`
 	Timeouts Timeouts `yaml:"timeouts" doc:"time limits"`
-	Run      Run      `yaml:"run" doc:"run interface, which is enabled by platform.run_url"`
+	Run      Run      `yaml:"run" doc:"run interface, enabled by platform.run_url"`
 
-	Balancers   Balancers   `yaml:"balancers" doc:"load balancers trusted to forward client addresses to the data listener" reload:"restart"`
+	Balancers   Balancers   `yaml:"balancers" doc:"load balancers that may forward client addresses to the data listener" reload:"restart"`
 	Connections Connections `yaml:"connections" doc:"limits on open connections" reload:"restart"`
 
 	Overload overload.Config `yaml:"overload" doc:"limits on concurrent requests; see docs/operations.md" reload:"restart"`
 
-	Limits Limits `yaml:"limits" doc:"counting of calls for rate limits. The limits themselves are set for each organisation" reload:"restart"`
+	Limits Limits `yaml:"limits" doc:"counting of calls for rate limits. Each organisation sets its own limits" reload:"restart"`
 
-	Policies  policyconfig.Limits `yaml:"policies" doc:"resource limits of policy evaluations" reload:"live"`
+	Policies  policyconfig.Limits `yaml:"policies" doc:"limits of policy evaluations" reload:"live"`
 	Decisions Decisions           `yaml:"decisions" doc:"destinations of the decision log, and storage of recent decisions" reload:"restart"`
 	Audit     Audit               `yaml:"audit" doc:"audit log of changes" reload:"restart"`
-	Spend     ledger.Config       `yaml:"spend" doc:"spending ledger. The budgets themselves are set for each organisation" reload:"restart"`
+	Spend     ledger.Config       `yaml:"spend" doc:"spending ledger. Each organisation sets its own budgets" reload:"restart"`
 	Catalog   catalog.Config      `yaml:"catalog" doc:"price lists" reload:"restart"`
 	Telemetry Telemetry           `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log                 `yaml:"log" doc:"log on standard error" reload:"restart"`
-	Legacy    Legacy              `yaml:"legacy" doc:"settings that apply to both retired interfaces, v1 and GraphQL" reload:"live"`
+	Legacy    Legacy              `yaml:"legacy" doc:"settings of both retired interfaces, v1 and GraphQL" reload:"live"`
 	V1        V1                  `yaml:"v1" doc:"settings of the v1 interface" reload:"live"`
 	GraphQL   GraphQL             `yaml:"graphql" doc:"settings of the GraphQL interface" reload:"live"`
 
@@ -75,20 +76,20 @@ type Config struct {
 
 	Orgs []Org `yaml:"orgs" doc:"organisations. At least one organisation is required unless orgs_files is set" reload:"live"`
 
-	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of organisation files, such as conf.d/*.yaml. Each file defines one additional organisation with the same settings as an entry of orgs, and is named after the organisation's id. Relative paths in a file are resolved against its directory and must stay there, and URLs must have public addresses, unless org_bounds permits more. See docs/operations.md" reload:"live"`
-	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions on the organisations in orgs_files. Without this section, paths of an organisation must stay in the directory of the organisation's file, and URLs must have public addresses. See docs/operations.md" reload:"live"`
+	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of organisation files, such as conf.d/*.yaml. Each file defines one organisation, like an entry of orgs, and is named after its id. Relative paths start at the directory of the file. See docs/operations.md" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions on the organisations in orgs_files. Without this section, an organisation's file can only refer to paths in its own directory and URLs with public addresses. See docs/operations.md" reload:"live"`
 
-	// RejectedFiles lists the organisation files that were not accepted.
+	// RejectedFiles lists the organisation files that were rejected because of a fault.
 	RejectedFiles []RejectedFile `yaml:"-"`
-	// LegacySettings lists the paths of the settings of the retired interfaces that the files contain.
+	// LegacySettings lists the paths of those settings in the files that concern the retired interfaces.
 	LegacySettings []string `yaml:"-"`
 	// Revision identifies this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
 
-// TLS configures the encryption of a listener. The zero TLS disables encryption.
+// TLS configures TLS for a listener. The zero value disables TLS.
 type TLS struct {
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM certificate chain that starts with the listener's own certificate. Enabling or disabling TLS requires a restart"`
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM certificate chain, starting with the server certificate"`
 	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the certificate"`
 	// Pair is the parsed certificate and key, or nil if TLS is disabled.
 	Pair *tls.Certificate `yaml:"-"`
@@ -97,84 +98,84 @@ type TLS struct {
 // NeedsRestart implements strictyaml.Restarter. A new certificate is used immediately, but enabling or disabling TLS requires a restart.
 func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).Pair == nil) }
 
-// Admin configures the operators' listener.
+// Admin configures the admin listener.
 type Admin struct {
 	Listen string `yaml:"listen" doc:"address of the admin listener. Non-loopback addresses require token, admins or issuers" reload:"restart"`
 
-	Token  strictyaml.Secret `yaml:"token" doc:"shared token of at least 16 characters that grants all roles. Prefer admins: the audit log contains no name for a shared token. If token, admins or issuers is set, all requests except probes and metrics require a token" reload:"live"`
+	Token  strictyaml.Secret `yaml:"token" doc:"shared token of at least 16 characters with all roles. Prefer admins, whose names the audit log records. If token, admins or issuers is set, all requests except probes and metrics require a token" reload:"live"`
 	Admins []AdminAccount    `yaml:"admins" doc:"operators, each with a name, a token and roles" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"TLS of the admin listener" reload:"restart"`
 
-	URL string `yaml:"url" doc:"URL of the admin listener for operators, with scheme and host only. Links in alerts point to the operators' console at this URL. If empty, links for approvers point to My team, provided that public_url is set" reload:"live"`
+	URL string `yaml:"url" doc:"URL of the admin listener for links in alerts, with scheme and host only. If empty, links for approvers point to My team, provided that public_url is set" reload:"live"`
 
-	Console bool `yaml:"console" doc:"serve the operators' console at /ui. If the admin listener is not on loopback, the console requires admin.tls" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve the operators' console at /ui. A non-loopback listener requires admin.tls" reload:"restart"`
 
-	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens authenticate operators. Use an audience that callers' tokens do not contain" reload:"live"`
+	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers of operators' tokens. Use an audience that callers' tokens do not contain" reload:"live"`
 }
 
 // Platform configures the connection to the platform.
 type Platform struct {
-	BaseURL string `yaml:"base_url,required" doc:"URL of the platform's REST API, with scheme and host only. Must be https unless the host is on loopback or allow_insecure is set"`
+	BaseURL string `yaml:"base_url,required" doc:"URL of the platform's REST API, with scheme and host only; https unless the host is on loopback or allow_insecure is set"`
 
-	RunURL string `yaml:"run_url" doc:"URL of the platform's run interface, with scheme and host only. If empty, the interface is disabled"`
+	RunURL string `yaml:"run_url" doc:"URL of the platform's run interface, with scheme and host only; empty disables the interface"`
 
-	BalancedURL string `yaml:"lb_url" doc:"URL of load-balanced endpoints, with {id} in place of the endpoint ID, such as https://{id}.run.example. If empty, load-balanced endpoints are disabled"`
+	BalancedURL string `yaml:"lb_url" doc:"URL of load-balanced endpoints, with {id} for the endpoint ID, such as https://{id}.run.example; empty disables these endpoints"`
 
-	AllowInsecure bool `yaml:"allow_insecure" doc:"permit http URLs of hosts that are not on loopback. Platform keys are then sent unencrypted, so use this setting only in a trusted network"`
+	AllowInsecure bool `yaml:"allow_insecure" doc:"permit http URLs of non-loopback hosts, for trusted networks only. Platform keys are then sent unencrypted"`
 
-	Connections int `yaml:"connections" doc:"maximum number of open connections to each platform URL and to each load-balanced endpoint. Further calls wait. 0 means no limit. Set a limit if the address translation (NAT) of your network provides few ports" unit:"connections" zero:"no bound" reload:"live"`
+	Connections int `yaml:"connections" doc:"maximum open connections to each platform URL and each load-balanced endpoint. Further calls wait; 0 means no limit. Set a limit if your network's NAT has few ports" unit:"connections" zero:"no bound" reload:"live"`
 
-	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"http, https or socks5 URL of a proxy for connections to the platform. A URL with a user name and password must be a secret; any other URL can be written directly. If absent, the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply" reload:"live"`
+	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"http, https or socks5 URL of a proxy to the platform; a secret if it contains a user name and password. Default HTTPS_PROXY, HTTP_PROXY and NO_PROXY" reload:"live"`
 }
 
 // Run configures the run interface.
 type Run struct {
-	Memory int64 `yaml:"memory" doc:"maximum total size of the request bodies in progress, for all callers together. Further requests are refused with 503. A body with many small values occupies several times its size after parsing" unit:"bytes" reload:"restart"`
+	Memory int64 `yaml:"memory" doc:"maximum total size of request bodies in progress. Further requests are refused with 503. A parsed body with many small values occupies several times its size" unit:"bytes" reload:"restart"`
 
-	Batches bool `yaml:"batches" doc:"serve batches, a beta feature of the platform that collects jobs and runs them together" reload:"live"`
+	Batches bool `yaml:"batches" doc:"serve batches, a beta feature of the platform" reload:"live"`
 
-	WebSockets int64 `yaml:"websockets" doc:"maximum number of open WebSockets to load-balanced endpoints. Further WebSockets are refused with 503" unit:"connections" reload:"restart"`
+	WebSockets int64 `yaml:"websockets" doc:"maximum open WebSockets to load-balanced endpoints. Further WebSockets are refused with 503" unit:"connections" reload:"restart"`
 }
 
 // Redis configures the shared store. Exactly one of URL and Embedded is set.
 type Redis struct {
-	URL strictyaml.Secret `yaml:"url,plain" doc:"URL of Redis: redis://user:password@host:6379/0 for a single server, redis+cluster://user:password@a:6379,b:6379 for a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME for the master NAME of Sentinels (with the parameters sentinel_username and sentinel_password), or unix://user:password@/run/redis.sock?db=0 for a Unix socket. For TLS, write rediss in place of redis, and set the parameters tls_ca, tls_cert, tls_key and tls_server_name as needed. The parameter pool_size limits the number of connections to each server. A URL with a user name or password must be a secret; any other URL can be written directly"`
+	URL strictyaml.Secret `yaml:"url,plain" doc:"URL of Redis: redis://user:password@host:6379/0 for a single server, redis+cluster://user:password@a:6379,b:6379 for a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME for the master NAME of Sentinels (parameters sentinel_username, sentinel_password), or unix://user:password@/run/redis.sock?db=0 for a Unix socket. rediss enables TLS (parameters tls_ca, tls_cert, tls_key, tls_server_name). The parameter pool_size limits the connections to each server. A URL with a user name or password must be a secret"`
 
-	Embedded bool `yaml:"embedded" doc:"use an in-memory store, for trials and tests with a single gateway. All data is lost on restart"`
+	Embedded bool `yaml:"embedded" doc:"use an in-memory store, for trials with one gateway. All data is lost on restart"`
 
-	Prefix Prefix `yaml:"prefix" doc:"prefix of all keys in Redis. Installations that share a Redis need different prefixes"`
+	Prefix Prefix `yaml:"prefix" doc:"prefix of all keys in Redis, different for each installation that shares a Redis"`
 }
 
-// Timeouts limits how long the gateway waits.
+// Timeouts sets the time limits of the gateway's operations.
 type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"time limit for connecting to the platform" reload:"live"`
-	Response time.Duration `yaml:"response" doc:"time to wait for the platform's response headers" reload:"live"`
-	Call     time.Duration `yaml:"call" doc:"time limit for a complete call that changes something. The limit also applies after the caller has disconnected" reload:"live"`
-	Lookup   time.Duration `yaml:"lookup" doc:"time to search for the created resource if the response to a create was lost, before the caller gets an answer; 0 means an immediate answer" reload:"live"`
-	Run      time.Duration `yaml:"run" doc:"time to wait for each part of a run interface response, starting with the headers" reload:"live"`
-	Body     time.Duration `yaml:"body" doc:"time limit for receiving a request body. On the run interface, the limit applies to each MiB of the body" reload:"restart"`
-	Write    time.Duration `yaml:"write" doc:"time limit for sending one part of a response to a caller" reload:"restart"`
-	Notice   time.Duration `yaml:"notice" doc:"time to keep serving at shutdown after the readiness probe has begun to fail, so that load balancers notice the shutdown; 0 means 5s if envoy.xds.groups is set, and no delay otherwise" reload:"restart"`
-	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work after the listeners have closed" reload:"restart"`
+	Response time.Duration `yaml:"response" doc:"time limit for the platform's response headers" reload:"live"`
+	Call     time.Duration `yaml:"call" doc:"time limit for a call that changes something, even after the caller disconnects" reload:"live"`
+	Lookup   time.Duration `yaml:"lookup" doc:"maximum time to search for a created resource after a lost response, until the caller receives an answer; 0 answers immediately" reload:"live"`
+	Run      time.Duration `yaml:"run" doc:"time limit for each part of a run interface response, including the headers" reload:"live"`
+	Body     time.Duration `yaml:"body" doc:"time limit for receiving a request body or, on the run interface, each MiB of the body" reload:"restart"`
+	Write    time.Duration `yaml:"write" doc:"time limit for sending one part of a response" reload:"restart"`
+	Notice   time.Duration `yaml:"notice" doc:"time to keep serving at shutdown while the readiness probe fails, so that load balancers notice; 0 means 5s with envoy.xds.groups, otherwise no delay" reload:"restart"`
+	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work after the listeners close" reload:"restart"`
 }
 
 // Limits configures how calls are counted.
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
-	Recovery time.Duration `yaml:"recovery" doc:"maximum time that calls are refused after a Redis restart or failover, while gateways restore their counters; at least 1s"`
+	Recovery time.Duration `yaml:"recovery" doc:"maximum time, at least 1s, that calls are refused while gateways restore their counters after a Redis restart or failover"`
 
-	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"rate limit of each address that sends requests without a valid key"`
-	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks that are exempt from limits.anonymous, such as 10.0.0.5/32 for a load balancer that forwards the requests of all callers"`
-	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"division of a platform account among teams when the account is near its own rate limit"`
+	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"rate limit of each address without a valid key"`
+	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks exempt from limits.anonymous, such as 10.0.0.5/32 for a load balancer"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing of the account's platform rate limit among teams when it is nearly reached"`
 }
 
 // Decisions configures the decision log and how long decisions are stored.
 type Decisions struct {
 	policyconfig.DecisionLog `yaml:",inline"`
 
-	Keep   int     `yaml:"keep" doc:"number of recent exchanges kept in memory for explanations" unit:"exchanges"`
-	Shared Archive `yaml:"shared" doc:"decisions that are stored in Redis, so that any gateway can explain them"`
+	Keep   int     `yaml:"keep" doc:"recent requests kept in memory, to explain decisions" unit:"exchanges"`
+	Shared Archive `yaml:"shared" doc:"decisions stored in Redis, so that any gateway can explain them"`
 }
 
 // Log configures the log on standard error.
@@ -189,7 +190,7 @@ type LogLevel string
 // Values implements strictyaml.Enum.
 func (LogLevel) Values() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Level converts l to a slog.Level. It returns slog.LevelInfo if l is not valid.
+// Level converts l to a slog.Level. If l is not valid, Level returns slog.LevelInfo.
 func (l LogLevel) Level() slog.Level {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l)); err != nil {
@@ -204,7 +205,7 @@ type LogFormat string
 // Values implements strictyaml.Enum.
 func (LogFormat) Values() []string { return []string{"json", "text"} }
 
-// Default returns the configuration that a file is decoded into.
+// Default returns the configuration with all default values. Package config decodes the file into it.
 func Default() Config {
 	return Config{
 		Listen:  "127.0.0.1:8080",
@@ -220,8 +221,7 @@ func Default() Config {
 		Connections: Connections{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),
 		Limits: Limits{
-			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
-			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
+			Config: ratelimit.DefaultConfig(), Recovery: ratelimit.DefaultRecovery, Anonymous: ratelimit.DefaultAddressConfig(),
 		},
 		Policies:  policyconfig.DefaultLimits(),
 		Decisions: Decisions{DecisionLog: policyconfig.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
@@ -235,7 +235,7 @@ func Default() Config {
 	}
 }
 
-// Directory builds the directory that identifies callers by keys, tokens and certificates.
+// Directory returns a directory that identifies callers by their keys, tokens and certificates.
 func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	keys := 0
 	for i := range c.Orgs {
@@ -251,7 +251,8 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// Validate returns the faults that involve several sections, with paths of the file.
+// Validate returns the faults of organisations and the faults that involve several sections, joined, with full paths. All other sections
+// have their own Validate methods.
 func (c *Config) Validate() error {
 	var errs fault.Found
 	orgs := make(map[string]bool)
@@ -280,9 +281,8 @@ func (c *Config) Validate() error {
 			errs = append(errs, o.validate(fault.Index("orgs", i))...)
 		}
 	}
-	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
-		errs = append(errs, fault.Errorf("legacy.keyless.org", "organisation %q is not defined", org))
-	}
+	org := c.Legacy.Keyless.Org
+	errs.If(org != "" && !orgs[org], "legacy.keyless.org", "organisation %q is not defined", org)
 	u, err := url.Parse(c.Admin.URL)
 	errs.If(c.Admin.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
 		strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil),
@@ -294,9 +294,9 @@ func (c *Config) Validate() error {
 // maxContact is the maximum length of contact in bytes. Every refusal contains it.
 const maxContact = 200
 
-// checkContact returns a fault if line is too long or contains control characters.
-func checkContact(line string) error {
-	if len(line) > maxContact || strings.ContainsFunc(line, unicode.IsControl) {
+// checkContact returns an error if the text is too long or contains control characters.
+func checkContact(c problem.Contact) error {
+	if len(c.Text) > maxContact || strings.ContainsFunc(c.Text, unicode.IsControl) {
 		return fmt.Errorf("must be one line of at most %d bytes", maxContact)
 	}
 	return nil
@@ -311,7 +311,7 @@ func (c *Config) DecisionPages() string {
 	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/requests/"
 }
 
-// sharedKeys returns faults for keys with the same secret: a key must identify one caller.
+// sharedKeys returns a fault for each key with the secret of another key, because a secret must identify one caller.
 func (c *Config) sharedKeys() error {
 	var errs fault.Found
 	first := make(map[identity.Digest]string, len(c.Orgs))
@@ -344,7 +344,7 @@ func (c *Config) sharedKeys() error {
 // NeedRestart returns the paths of the settings that differ in next and require a restart.
 func (c *Config) NeedRestart(next *Config) []string { return strictyaml.NeedRestart(*c, *next) }
 
-// Org returns the organisation with an ID, or nil.
+// Org returns the organisation with the given ID, or nil if it does not exist.
 func (c *Config) Org(id string) *Org {
 	for i := range c.Orgs {
 		if c.Orgs[i].ID == id {
@@ -354,12 +354,12 @@ func (c *Config) Org(id string) *Org {
 	return nil
 }
 
-// ServesReads reports whether reads of an organisation are allowed while the counter store is unavailable.
+// ServesReads reports whether the gateway allows read calls of an organisation while the counter store is unavailable.
 func (c *Config) ServesReads(o *Org) bool {
 	return o.Failure.WithDefaults(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
 }
 
-// ShutdownNotice returns how long the gateway keeps serving after it was asked to stop.
+// ShutdownNotice returns how long the gateway continues to serve requests after it received the signal to stop.
 func (c *Config) ShutdownNotice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
@@ -367,8 +367,8 @@ func (c *Config) ShutdownNotice() time.Duration {
 	return c.Timeouts.Notice
 }
 
-// InstanceName returns the name of this process in the log and among the gateways that share a store: the configured name, or the host name
-// with a random suffix.
+// InstanceName returns the name that identifies this process in the log and in the shared store. It is the configured name or, if no name
+// is configured, the host name with a random suffix that differs for each call.
 func (c *Config) InstanceName() string {
 	host, err := os.Hostname()
 	if err != nil || ratelimit.CheckGateway(host) != nil {
@@ -377,8 +377,9 @@ func (c *Config) InstanceName() string {
 	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
-// AdvertisedAddr returns the configured address at which Envoys reach this gateway. If the result is unspecified, the gateway registers the
-// local address of its route to Redis.
+// AdvertisedAddr returns the address where Envoys reach this gateway, from envoy.xds.advertise or listen. If the address is unspecified
+// (see [netip.Addr.IsUnspecified]), the gateway registers the local address of its connection to Redis. If listen contains a host name, the
+// result is the zero Addr.
 func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
@@ -391,7 +392,7 @@ func (c *Config) AdvertisedAddr() netip.Addr {
 	return addr
 }
 
-// AssignIssued assigns to each organisation the issuers and certificate authorities whose callers belong to it.
+// AssignIssued sets [Org.Issued] of each organisation.
 func (c *Config) AssignIssued() {
 	for n := range c.Orgs {
 		o := &c.Orgs[n]
@@ -453,7 +454,7 @@ func (c *Config) validateIssuers() error {
 	return errors.Join(append(errs, fault.At("certificates", c.validateCertificates()))...)
 }
 
-// validateCertificates returns a fault if caller certificates are configured but no listener requests them.
+// validateCertificates returns a fault if certificates of callers are configured but no listener requests certificates.
 func (c *Config) validateCertificates() error {
 	switch n := len(c.Certificates.Authorities); {
 	case n == 0 && c.Certificates.Required:

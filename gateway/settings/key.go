@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Entries appends the directory entries of the key to list.
+// Entries appends an entry for each accepted secret of the key to list, for use in an identity.Directory. It returns the extended list.
 func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 	for _, d := range k.Accepted() {
 		list = append(list, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
@@ -29,28 +29,28 @@ func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 
 // Key is an API key of a caller.
 type Key struct {
-	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation. Logs contain this name in place of the key"`
+	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation and shown in logs in place of the key"`
 	Team      string          `yaml:"team" doc:"team of the caller"`
-	MovedFrom string          `yaml:"moved_from" doc:"former team of the key. If set, the key's resources and the amounts accrued in the current periods move to the new team; otherwise they stay with the former team. See docs/spend.md"`
+	MovedFrom string          `yaml:"moved_from" doc:"former team of the key. The key's resources and the amounts accrued in the current periods move to the new team. If empty, both stay with the former team. See docs/spend.md"`
 	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key as 64 hexadecimal digits; required unless digests is set"`
 
-	Digests []Digest `yaml:"digests" doc:"accepted keys with their validity periods, such as two keys during a rotation; replaces sha256"`
+	Digests []Digest `yaml:"digests" doc:"accepted keys with validity periods, such as during a rotation; replaces sha256"`
 
-	Roles  []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read. If absent, the caller has the role operator. A lead can create keys for the team, see docs/keys.md"`
+	Roles  []identity.Role `yaml:"roles" doc:"roles of the caller; default operator. A lead can create keys for the team, see docs/keys.md"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
 	Budget ledger.Budget   `yaml:"budget" doc:"budget of the key"`
 
-	Labels []string `yaml:"labels" doc:"labels of the organisation that the caller can set. If absent, all are permitted; [] permits none"`
+	Labels []string `yaml:"labels" doc:"labels that the caller can set; default all, [] means none"`
 
-	Exempt bool `yaml:"exempt" doc:"exempt the caller from rate limits, and omit RateLimit headers from responses"`
+	Exempt bool `yaml:"exempt" doc:"exempt the caller from rate limits, without RateLimit headers in responses"`
 
-	Addresses []netip.Prefix `yaml:"addresses" doc:"networks from which the key is accepted, such as 10.0.0.0/8. If absent, the key is accepted from any address"`
+	Addresses []netip.Prefix `yaml:"addresses" doc:"networks that may use the key, such as 10.0.0.0/8; default any address"`
 
-	Expires time.Time `yaml:"expires" doc:"time at which the key and all its digests expire (RFC 3339). If absent, the key never expires"`
+	Expires time.Time `yaml:"expires" doc:"expiry time of the key (RFC 3339); default never"`
 
-	Owner string `yaml:"owner" doc:"person responsible for the key, as free text of at most 200 bytes"`
+	Owner string `yaml:"owner" doc:"person responsible for the key, at most 200 bytes"`
 
-	// Used stores the time of the last use. It is nil until the key is in force.
+	// Used stores the time when the key was last used. It is nil until the key is in force.
 	Used *atomic.Int64 `yaml:"-"`
 }
 
@@ -65,14 +65,14 @@ func (k *Key) Quotas() ratelimit.Limit {
 // maxOwner is the maximum length of an owner in bytes.
 const maxOwner = 200
 
-// Digest is the SHA-256 digest of a secret of a key, and the period in which the secret is accepted.
+// Digest holds the SHA-256 digest of a secret, and the period in which the secret is accepted.
 type Digest struct {
 	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key as 64 hexadecimal digits"`
-	NotBefore time.Time       `yaml:"not_before" doc:"start of the validity period of the key (RFC 3339). If absent, the period has no start"`
-	NotAfter  time.Time       `yaml:"not_after" doc:"end of the validity period of the key (RFC 3339). If absent, the period has no end"`
+	NotBefore time.Time       `yaml:"not_before" doc:"start of the validity period (RFC 3339); default no start"`
+	NotAfter  time.Time       `yaml:"not_after" doc:"end of the validity period (RFC 3339); default no end"`
 }
 
-// Secrets returns the digests of the key as configured.
+// Secrets returns the digests of the key's secrets as configured.
 func (k *Key) Secrets() []Digest {
 	if len(k.Digests) > 0 {
 		return k.Digests
@@ -80,7 +80,7 @@ func (k *Key) Secrets() []Digest {
 	return []Digest{{Digest: k.Digest}}
 }
 
-// Accepted returns the digests of the key, each with the period in which it is accepted.
+// Accepted returns the digests of the key's secrets. The period of each digest ends with the expiry of the key at the latest.
 func (k *Key) Accepted() []Digest {
 	digests := slices.Clone(k.Secrets())
 	for i, d := range digests {
@@ -91,15 +91,13 @@ func (k *Key) Accepted() []Digest {
 	return digests
 }
 
-// Validate returns the faults of the key itself.
+// Validate returns all faults of the key, joined. It does not check references to other settings.
 func (k *Key) Validate() error {
 	errs := fault.Found{
 		fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()),
 		fault.At("budget", k.Budget.Validate()),
 	}
-	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
-		errs = append(errs, errors.New("must set either sha256 or digests"))
-	}
+	errs.If((k.Digest == identity.Digest{}) == (len(k.Digests) == 0), "", "must set either sha256 or digests")
 	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must have at most %d bytes and contain only printable characters", maxOwner)
 	for i, p := range k.Addresses {
 		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits set beyond the prefix length: write %s as %s", p, p.Masked())
@@ -116,8 +114,8 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// KeyRecord is a key as shown and stored, without its secrets. Its members are the settings of a key, and the additional data of keys
-// created at run time.
+// KeyRecord is the JSON form of a key that is shown and stored. It contains the settings of the key and, for a key created at run time,
+// additional data. It never contains a secret.
 type KeyRecord struct {
 	ID        string           `json:"id"`
 	Team      string           `json:"team,omitempty"`
@@ -137,20 +135,20 @@ type KeyRecord struct {
 	Revoked   time.Time `json:"revoked,omitzero"`
 	RevokedBy string    `json:"revoked_by,omitempty"`
 
-	// Used is the time of the last use, accurate to a few minutes; it is zero if the key was not used recently. State is "in force",
-	// "revoked", "expired", or the reason for which the key is not in force. Both are shown but not stored.
+	// Used is the time of the last use, accurate to a few minutes. It is zero if the key was not used recently. State is "in force",
+	// "revoked", "expired", or the reason why the key is not in force. Both are shown but not stored.
 	Used  time.Time `json:"used,omitzero"`
 	State string    `json:"state,omitempty"`
 }
 
-// DigestRecord is a secret of a key with the period in which it is accepted.
+// DigestRecord is the JSON form of a [Digest].
 type DigestRecord struct {
 	SHA256    string    `json:"sha256"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
 }
 
-// Record returns the key as a KeyRecord.
+// Record converts the key to a KeyRecord.
 func (k *Key) Record() KeyRecord {
 	r := KeyRecord{
 		ID: k.ID, Team: k.Team, Roles: k.Roles, Owner: k.Owner, Expires: k.Expires.UTC(), Addresses: k.Addresses,
@@ -187,8 +185,8 @@ func budgetRecord(b ledger.Budget) map[string]any {
 	return m
 }
 
-// Rotated returns the digests of the key after adding next. Secrets accepted at now expire after overlap at the latest, and expired secrets
-// are dropped.
+// Rotated returns the digests of the key after a rotation to the digest next. The period of overlap begins at now. Rotated drops digests
+// that are not accepted during this period, and makes all other previous digests expire at the end of the period at the latest.
 func (k *Key) Rotated(next identity.Digest, now time.Time, overlap time.Duration) []Digest {
 	digests := slices.DeleteFunc(slices.Clone(k.Secrets()), func(d Digest) bool { return !d.NotAfter.IsZero() && !d.NotAfter.After(now) })
 	end := now.Add(overlap)

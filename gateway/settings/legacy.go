@@ -15,51 +15,52 @@ import (
 
 // Legacy configures the retired interfaces.
 type Legacy struct {
-	Answers AnswerMode `yaml:"answers" doc:"behaviour of the legacy APIs: 'faithful' reproduces the actual behaviour, which clients expect; 'strict' follows the API descriptions. See docs/v1.md"`
-	Brand   string     `yaml:"brand" doc:"name of the platform, in letters and digits, as it appears in the parameter include<Brand>Templates and the member is<Brand> of templates. If empty, the gateway uses the name in the registered domain of platform.base_url (Acme for rest.acme.io) and the names that callers of the organisation use. If no name is known, the member is isPlatform"`
+	Answers AnswerMode `yaml:"answers" doc:"faithful reproduces actual behaviour, which clients expect; strict follows the API descriptions. See docs/v1.md"`
+	Brand   string     `yaml:"brand" doc:"platform name for <Brand> (letters and digits) in the parameter include<Brand>Templates and the template field is<Brand>. If empty, the gateway uses the name in the domain of platform.base_url (Acme for rest.acme.io) and the names that callers use. If none is known, the field is isPlatform"`
 
-	Deprecated string `yaml:"deprecated" doc:"deprecation date of the legacy APIs as YYYY-MM-DD, sent in the Deprecation header (RFC 9745)"`
+	Deprecated string `yaml:"deprecated" doc:"deprecation date as YYYY-MM-DD for the Deprecation header (RFC 9745)"`
 
-	Sunset string `yaml:"sunset" doc:"earliest date on which the legacy APIs end, as YYYY-MM-DD and not before deprecated. The date is sent in the Sunset header (RFC 8594). If empty, the header is omitted"`
+	Sunset string `yaml:"sunset" doc:"earliest end date as YYYY-MM-DD for the Sunset header (RFC 8594), not before deprecated; empty omits the header"`
 	// Host is the host of the platform's address.
 	Host string `yaml:"-"`
 
-	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, which price collectors send to the GraphQL interface"`
+	Keyless Keyless `yaml:"keyless" doc:"GraphQL catalog requests without a key, as sent by price collectors"`
 }
 
 // V1 configures the v1 interface.
 type V1 struct {
-	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request, from 1s to 29s. Clients of v1 give up after 30 s"`
-	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request for network volumes, from 1s to budget. Clients give up on these requests after 10 s"`
+	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request, from 1s to 29s (clients give up after 30 s)"`
+	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request for network volumes, from 1s to budget (clients give up after 10 s)"`
 }
 
 // GraphQL configures the GraphQL interface.
 type GraphQL struct {
-	Introspection bool          `yaml:"introspection" doc:"allow the fields __schema and __type. If false, queries with these fields are refused with 'GraphQL introspection is not allowed'"`
-	CreateTimeout time.Duration `yaml:"create_timeout" doc:"time limit for a request that creates a pod or a cluster, including all attempts"`
+	Introspection bool          `yaml:"introspection" doc:"allow the fields __schema and __type. Otherwise, such queries are refused with 'GraphQL introspection is not allowed'"`
+	CreateTimeout time.Duration `yaml:"create_timeout" doc:"time limit for creating a pod or a cluster, including all attempts"`
 	Timeout       time.Duration `yaml:"timeout" doc:"time limit for all other requests"`
 }
 
-// AnswerMode selects between actual and documented behaviour where the legacy APIs deviated from their descriptions.
+// AnswerMode selects the behaviour of the gateway where the legacy APIs deviated from their documentation: the actual behaviour of these
+// APIs, or the documented behaviour.
 type AnswerMode string
 
 // Values implements strictyaml.Enum.
 func (AnswerMode) Values() []string { return []string{"faithful", "strict"} }
 
-// UnnamedPlatform warns that the platform's name is unknown. It applies to gateways with callers of the retired interfaces.
+// UnnamedPlatform is the warning that the platform's name is unknown. The name is needed only for callers of the retired interfaces.
 const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the name of the platform; set legacy.brand, because strict clients of the retired interfaces expect is<Brand> in templates"
 
-// Keyless limits requests that are answered without a key.
+// Keyless configures the requests to which the gateway responds without a key.
 type Keyless struct {
-	Org string `yaml:"org" doc:"ID of the organisation whose platform key is used. If empty, requests without a key are refused"`
+	Org string `yaml:"org" doc:"organisation whose platform key is used; empty refuses requests without a key"`
 
-	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address for requests without a key. Only answered requests count" reload:"restart"`
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address. Only answered requests count" reload:"restart"`
 }
 
 func defaultLegacy() Legacy {
 	return Legacy{
 		Answers: "faithful", Deprecated: "2026-11-15",
-		Keyless: Keyless{Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000, Addresses: 65536, IPv6Prefix: 64}},
+		Keyless: Keyless{Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000}},
 	}
 }
 
@@ -69,7 +70,8 @@ func defaultGraphQL() GraphQL {
 	return GraphQL{Introspection: true, CreateTimeout: 25 * time.Second, Timeout: 9 * time.Second}
 }
 
-// WithoutLegacy returns a fault for each setting of the retired interfaces, for a gateway without them.
+// WithoutLegacy returns a fault for each setting of the retired interfaces in the file. Use it in a gateway that is built without these
+// interfaces.
 func (c *Config) WithoutLegacy() error {
 	var errs fault.Found
 	for _, path := range c.LegacySettings {
@@ -117,12 +119,13 @@ func (c GraphQL) Validate() error {
 	return errors.Join(errs...)
 }
 
-// KnownName returns the platform's name in identifiers: the configured one, or the name derived from the platform's address, or "" if
-// neither is known.
+// KnownName returns the platform's name for use in identifiers: the configured name, or the result of [Legacy.DerivedName] if no name is
+// configured.
 func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
 
-// DerivedName returns the name of the registered domain of the platform's address, in letters and digits: AcmeCloud for
-// api.acme-cloud.co.uk. It returns "" for IP addresses and for names outside the public suffix list, such as names of a private network.
+// DerivedName derives the platform's name from the registered domain of its address. The name consists of letters and digits, for example
+// AcmeCloud for api.acme-cloud.co.uk. DerivedName returns "" for IP addresses and for domains that are not under a suffix in the public
+// suffix list, such as those of a private network.
 func (l *Legacy) DerivedName() string {
 	host := strings.ToLower(l.Host)
 	suffix, icann := publicsuffix.PublicSuffix(host)

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -11,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// The paths and URLs of a configuration may lead nowhere until one of the functions in this file is called. They find paths and URLs by
-// type, so new settings are covered automatically.
+// No file or server named by a decoded configuration can be reached until one of the functions in this file permits it. The functions find
+// paths and URLs by their types, so that they also cover new settings.
 
-// AllowAllDestinations permits all paths and URLs of c except those of organisations, see [Org.AllowAllDestinations]. Relative paths are
-// resolved against the working directory.
+// AllowAllDestinations permits all paths and URLs of c to lead anywhere. Relative paths are resolved against the working directory. It does
+// not apply to organisations; see [Org.AllowAllDestinations].
 func (c *Config) AllowAllDestinations() {
 	orgs := c.Orgs
 	c.Orgs = nil
@@ -23,8 +22,9 @@ func (c *Config) AllowAllDestinations() {
 	c.Orgs = orgs
 }
 
-// AllowAllDestinations permits all paths and URLs of an organisation in the main file, which is in the directory main. Relative paths of
-// files to write, tokens and keys are resolved against the working directory, and all others against main.
+// AllowAllDestinations permits all paths and URLs of an organisation to lead anywhere. It is for organisations in the main file. main is
+// the directory of that file. Relative paths of tokens, keys and files to write are resolved against the working directory, and all other
+// relative paths against main.
 func (o *Org) AllowAllDestinations(main string) { open(o, main) }
 
 func open(section any, dir string) {
@@ -36,7 +36,8 @@ func open(section any, dir string) {
 	)
 }
 
-// confine restricts the paths and URLs of an organisation in a file of its own, and returns faults for those that violate a restriction:
+// confine restricts the paths and URLs of an organisation with its own configuration file. It returns a fault for each path or URL that
+// violates one of these rules:
 //
 //   - a file or directory to read must be in the directory of the organisation's file;
 //   - a file to write must be in the subdirectory named after the organisation;
@@ -61,7 +62,7 @@ func (b *OrgBounds) confine(o *Org) error {
 	)
 }
 
-// confineCredential restricts the path of a file with a token or a key.
+// confineCredential restricts the path of a file with a token or a key to the files that the organisation may name.
 func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) error {
 	switch {
 	case c.IsZero():
@@ -85,18 +86,19 @@ func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
 	return p
 }
 
-// checkSecrets returns faults for secret files outside the permitted directories.
+// checkSecrets returns a fault for each file of a secret that is outside the permitted directories.
 func (b *OrgBounds) checkSecrets(o *Org) error {
 	return strictyaml.Each(o, func(s *strictyaml.Secret) error {
 		_, file := s.Reference()
-		return cause(b.SecretFile(o, file).Check())
+		return files.Cause(b.SecretFile(o, file).Check())
 	})
 }
 
-// Destination is a path or URL that may become forbidden for an organisation when symbolic links or host names change.
+// Destination is a path or URL in an organisation's section of the configuration. Check returns an error if the organisation may not reach
+// it. The result can change when symbolic links change.
 type Destination interface{ Check() error }
 
-// Destinations returns the paths and URLs that CheckDestinations checks.
+// Destinations returns the paths and URLs of the organisation, which are those that [Org.CheckDestinations] checks.
 func (o *Org) Destinations() []Destination {
 	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
 }
@@ -114,21 +116,13 @@ func placesOf[T interface {
 	return set
 }
 
-// CheckDestinations returns faults for paths and URLs of an organisation in a file of its own that have left their permitted area. Symbolic
+// CheckDestinations returns a fault for each path or URL of the organisation that it may not reach. Call it again later, because symbolic
 // links may have changed since the configuration was read.
 func (o *Org) CheckDestinations() error {
 	return errors.Join(
-		strictyaml.Each(o, func(p *files.Path) error { return cause(p.Check()) }),
-		strictyaml.Each(o, func(t *files.Target) error { return cause(t.Check()) }),
-		strictyaml.Each(o, func(c *files.Credential) error { return cause(c.Check()) }),
+		strictyaml.Each(o, func(p *files.Path) error { return files.Cause(p.Check()) }),
+		strictyaml.Each(o, func(t *files.Target) error { return files.Cause(t.Check()) }),
+		strictyaml.Each(o, func(c *files.Credential) error { return files.Cause(c.Check()) }),
 		strictyaml.Each(o, func(u *egress.URL) error { return u.Check() }),
 	)
-}
-
-// cause returns a file system error without the path, which the fault already contains.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// unneeded is a setting that has no effect unless another one is set.
+// unneeded is a setting that has no effect unless another setting is set.
 type unneeded struct {
 	path   string
 	needed bool
@@ -25,7 +25,7 @@ func warnUnneeded(list []unneeded, written func(path string) bool) fault.Found {
 	return errs
 }
 
-// unused returns settings outside of organisations that have no effect because of another setting.
+// unused returns a warning for each setting that has no effect because of another setting. It does not check the settings of organisations.
 func (c *Config) unused(written func(path string) bool) fault.Found {
 	traced, run := c.Telemetry.OTLP.Endpoint != "", c.Platform.RunURL != ""
 	logs := c.Decisions.File != nil || c.Decisions.Stdout || c.Decisions.Service != nil
@@ -62,7 +62,7 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	return errs
 }
 
-// unwatched returns organisations with weights that no limit uses, and reports without a receiver.
+// unwatched adds warnings about weights of teams that no limit uses, and about weekly reports without a receiver.
 func (c *Config) unwatched(errs *fault.Found) {
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
@@ -75,9 +75,15 @@ func (c *Config) unwatched(errs *fault.Found) {
 	}
 }
 
-// unused returns settings of an organisation that have no effect because of another setting.
+// limitsAccrual reports whether a budget limits the cost accrued in a period or in total.
+func limitsAccrual(b ledger.Budget) bool {
+	limits := b.Limits()
+	return slices.Max(limits[ledger.PerDay:ledger.InTotal+1]) > 0
+}
+
+// unused returns a warning for each setting of the organisation that has no effect because of another setting.
 func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
-	periods := o.anyBudget(func(b ledger.Budget) bool { return b.PerDay > 0 || b.PerMonth > 0 })
+	periods := o.anyBudget(limitsAccrual)
 	webhook := !o.Alerts.Webhook.URL.IsZero()
 	run := c.Platform.RunURL != "" || c.Platform.BalancedURL != ""
 	errs := warnUnneeded([]unneeded{
@@ -86,7 +92,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		{"alerts.snooze_secret", o.Idle.For > 0, "has no effect without idle.for, because no idle notices are sent"},
 		{"alerts.webhook.secret", webhook, "has no effect without alerts.webhook.url"},
 		{"alerts.webhook.networks", webhook, "has no effect without alerts.webhook.url"},
-		{"horizon", periods, "has no effect because no budget in the file is per day or month"},
+		{"horizon", periods, "has no effect because no budget in the file has a period or a total"},
 		{"isolation.exempt", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
 		{"isolation.unowned", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
 		{"model_paths", run || len(o.ModelPaths) == 0, "has no effect without platform.run_url"},
@@ -97,7 +103,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times per second; the default is 1m", time.Second/b.Poll))
 	}
 	over := func(at string, b *ledger.Budget, v ledger.OverBudgetAction) {
-		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
+		stops := b.PerHour > 0 || limitsAccrual(*b) || b.GPUs > 0
 		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a cost budget or a budget of gpus")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
@@ -119,7 +125,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	return errs
 }
 
-// anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers satisfies has.
+// anyBudget reports whether has returns true for a budget of the organisation, its teams, its keys or its issuers.
 func (o *Org) anyBudget(has func(ledger.Budget) bool) bool {
 	return has(o.Budget) || slices.ContainsFunc(o.Teams, func(t Team) bool { return has(t.Budget) }) ||
 		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) ||

@@ -12,13 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CappedLog keeps the latest lines of named lists. It is safe for concurrent use. It does not own its client.
+// CappedLog is a set of named lists of lines, each of which keeps only its newest lines. It is safe for concurrent use. It does not own its
+// client.
 type CappedLog struct {
 	// Client is the Redis client.
 	Client Client
 	// Prefix is the prefix of all keys.
 	Prefix string
-	// MaxLines is the number of lines kept per list, Retention their lifetime.
+	// MaxLines is the maximum number of lines per list. Retention is the lifetime of a line.
 	MaxLines  int64
 	Retention time.Duration
 
@@ -36,8 +37,8 @@ type Line struct {
 	Position string
 }
 
-// linesAtOnce is the number of lines read at once.
-const linesAtOnce = 200
+// linesAtOnce is the number of lines that the first exchange of a read returns, and maxLinesAtOnce the most that a later one returns.
+const linesAtOnce, maxLinesAtOnce = 200, 800
 
 // key returns the Redis key of a list.
 func (j *CappedLog) key(name string) string { return j.Prefix + "{" + name + "}" }
@@ -48,8 +49,8 @@ func (j *CappedLog) Add(ctx context.Context, name string, text []byte) error {
 	return err
 }
 
-// Append appends lines to their lists. It also removes excess lines from these lists, and lines that had expired at the last write. It
-// returns the number of lines appended, which is len(lines) if err is nil.
+// Append appends lines to their lists. It also removes the oldest lines of lists that exceed their maximum length, and lines that had
+// already expired at the previous write. It returns the number of lines appended, which is len(lines) if err is nil.
 func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err error) {
 	cmds := make([]*redis.StringCmd, len(lines))
 	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.Retention.Milliseconds()), 10)
@@ -86,11 +87,11 @@ func (j *CappedLog) List(ctx context.Context, name string) (texts []string, err 
 	return texts, err
 }
 
-// Each calls visit with the lines between two positions, newest first and including both, until visit returns false. "+" is the position of
-// the newest line, "-" of the oldest. A time in Unix ms includes all positions of that millisecond.
+// Each calls visit with the lines between two positions, newest first and including both, until visit returns false. Position "+" is the
+// newest line and "-" the oldest. A time in Unix milliseconds is the position of all lines of that millisecond.
 func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
-	for {
-		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
+	for n := int64(linesAtOnce); ; n = min(2*n, maxLinesAtOnce) { // a long search takes few exchanges, a short one reads little
+		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, n).Result()
 		if err != nil {
 			return wrapUnavailable(err)
 		}
@@ -102,28 +103,28 @@ func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit
 				}
 			}
 		}
-		if len(entries) < linesAtOnce {
+		if int64(len(entries)) < n {
 			return nil
 		}
 	}
 }
 
-// After returns the lines after a position, oldest first. If there are more than most lines, it returns the newest of them. kept reports
-// whether the line at the position still exists. If not, and fewer than most lines are returned, lines after the position may have been
-// removed.
-func (j *CappedLog) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
-	err = j.Each(ctx, name, "+", place, func(l Line) bool {
-		if kept = l.Position == place; !kept {
+// After returns the lines after a position, oldest first. If there are more than limit lines, it returns the newest of them. kept reports
+// whether all lines after the position were read and the line at the position still exists. If kept is false and fewer than limit lines are
+// returned, lines after the position may have been removed.
+func (j *CappedLog) After(ctx context.Context, name, position string, limit int) (lines []Line, kept bool, err error) {
+	err = j.Each(ctx, name, "+", position, func(l Line) bool {
+		if kept = l.Position == position; !kept {
 			lines = append(lines, l)
 		}
-		return !kept && len(lines) < most
+		return !kept && len(lines) < limit
 	})
 	slices.Reverse(lines)
 	return lines, kept, err
 }
 
 // End returns the position of the newest line of a list, "0-0" if the list is empty.
-func (j *CappedLog) End(ctx context.Context, name string) (place string, err error) {
+func (j *CappedLog) End(ctx context.Context, name string) (position string, err error) {
 	last, err := j.Client.XRevRangeN(ctx, j.key(name), "+", "-", 1).Result()
 	if err != nil || len(last) == 0 {
 		return "0-0", wrapUnavailable(err)
@@ -131,31 +132,32 @@ func (j *CappedLog) End(ctx context.Context, name string) (place string, err err
 	return last[0].ID, nil
 }
 
-// part returns the Redis key of a text that belongs to a list.
-func (j *CappedLog) part(name, part string) string { return j.key(name) + "#" + part }
+// part returns the Redis key of the text with the name item that belongs to a list.
+func (j *CappedLog) part(name, item string) string { return j.key(name) + "#" + item }
 
-// Put stores a text that belongs to a list. It expires after the retention time.
-func (j *CappedLog) Put(ctx context.Context, name, part string, text []byte) error {
-	return wrapUnavailable(j.Client.Set(ctx, j.part(name, part), text, j.Retention).Err())
+// Put stores a text under a name in a list. The text expires after Retention.
+func (j *CappedLog) Put(ctx context.Context, name, item string, text []byte) error {
+	return wrapUnavailable(j.Client.Set(ctx, j.part(name, item), text, j.Retention).Err())
 }
 
-// Get returns a text that belongs to a list, nil if it does not exist.
-func (j *CappedLog) Get(ctx context.Context, name, part string) ([]byte, error) {
-	text, err := j.Client.Get(ctx, j.part(name, part)).Bytes()
+// Get returns the text stored under a name in a list, or nil if there is none.
+func (j *CappedLog) Get(ctx context.Context, name, item string) ([]byte, error) {
+	text, err := j.Client.Get(ctx, j.part(name, item)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
 	return text, wrapUnavailable(err)
 }
 
-// Drop deletes a text that belongs to a list.
-func (j *CappedLog) Drop(ctx context.Context, name, part string) error {
-	return wrapUnavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+// Drop deletes the text or the claim stored under a name in a list.
+func (j *CappedLog) Drop(ctx context.Context, name, item string) error {
+	return wrapUnavailable(j.Client.Del(ctx, j.part(name, item)).Err())
 }
 
-// Claim reports whether this is the first claim for part since it was dropped. A claim expires after the retention time.
-func (j *CappedLog) Claim(ctx context.Context, name, part string) (bool, error) {
-	err := j.Client.SetArgs(ctx, j.part(name, part), "claimed", redis.SetArgs{Mode: "NX", TTL: j.Retention}).Err()
+// Claim claims a name in a list. It returns false if the name is already claimed. A claim ends when the name is dropped, or after
+// Retention.
+func (j *CappedLog) Claim(ctx context.Context, name, item string) (bool, error) {
+	err := j.Client.SetArgs(ctx, j.part(name, item), "claimed", redis.SetArgs{Mode: "NX", TTL: j.Retention}).Err()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}

@@ -41,13 +41,18 @@ func (h *Hashes) SetMax(ctx context.Context, name string, fields map[string]int6
 	return wrapUnavailable(redis.NewScript(setMaxSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
 }
 
-// Add increases counters, by name and field.
-func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) error {
+// Field is a field of a hash.
+type Field struct{ Hash, Name string }
+
+// Add increases counters by the given numbers.
+func (h *Hashes) Add(ctx context.Context, counts map[Field]int64) error {
 	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for name, fields := range counts {
-			for field, n := range fields {
-				p.HIncrBy(ctx, h.Prefix+name, field, n)
-			}
+		names := make(map[string]bool)
+		for f, n := range counts {
+			p.HIncrBy(ctx, h.Prefix+f.Hash, f.Name, n)
+			names[f.Hash] = true
+		}
+		for name := range names {
 			h.expire(ctx, p, name)
 		}
 		return nil

@@ -32,12 +32,12 @@ const (
 	mixedVersion = "-"
 )
 
-// Replicated is a record of a Replica. It is stored as JSON and must not be changed after it was passed to the replica.
+// Replicated is a record of a Replica. It is stored as JSON, and must not be changed after it has been passed to the replica.
 type Replicated[T any] interface {
 	// RecordID returns the ID of the record, unique within its organisation.
 	RecordID() string
-	// Later reports whether the record is a later state of the same record than the argument.
-	Later(than T) bool
+	// Later reports whether the record is a later state than other, a record with the same ID.
+	Later(other T) bool
 	// Ends returns the time when the record expires and the store and all replicas remove it. The zero time means never.
 	Ends() time.Time
 }
@@ -55,15 +55,15 @@ type ReplicaConfig[T any] struct {
 	// AlwaysRead makes every refresh read every organisation. Otherwise, a loss of records that leaves the announcements intact is detected
 	// within a minute.
 	AlwaysRead bool
-	// OnAdd is called before a record is added to the replica; nil is ignored.
+	// OnAdd is called before a record is added to the replica. It may be nil.
 	OnAdd func(org string, record T)
-	// OnRemove is called with the ID of a record that has expired; nil is ignored.
+	// OnRemove is called with the ID of a record that has expired. It may be nil.
 	OnRemove func(ctx context.Context, org, id string) error
 }
 
-// Replica is one gateway's copy of records shared by all gateways. Records once read stay in force for the life of the process even if the
-// store is down. The replica writes back records that the store lost in a restart or failover; of two records with the same ID, the later
-// one wins. A Replica is safe for concurrent use. It does not own its client.
+// Replica is one gateway's copy of records shared by all gateways. Records that have been read remain available while the store is down.
+// The replica writes back records that the store lost in a restart or failover. Of two records with the same ID, it keeps the later one. A
+// Replica is safe for concurrent use. It does not own its client.
 type Replica[T Replicated[T]] struct {
 	config        ReplicaConfig[T]
 	store         *Store[json.RawMessage]
@@ -99,15 +99,15 @@ func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaCon
 // Known returns the current records by organisation.
 func (r *Replica[T]) Known() map[string]*Records[T] { return *r.known.Load() }
 
-// State returns the time of the last successful read, or zero, and the error of the last refresh.
+// State returns the time of the last successful read, which is zero if there was none, and the error of the last refresh.
 func (r *Replica[T]) State() (good time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lastRead, r.lastErr
 }
 
-// Refresh reads announced changes. changed reports whether the records changed, or whether this is the first read, the first failure, or
-// the first read after failures.
+// Refresh reads announced changes. changed is true if the records have changed. Until the first successful read, it is also true for the
+// first failure and for the first success.
 func (r *Replica[T]) Refresh(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -346,7 +346,7 @@ func lost[T Replicated[T]](entries []Entry[json.RawMessage], known, next *Record
 	return list
 }
 
-// writeBack adds lost records to next and writes them to the store. Records that exceed the store's limit stay in force on this gateway.
+// writeBack adds lost records to next and writes them to the store. Records that exceed the store's limit remain in this replica only.
 func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], next *Records[T]) (err error) {
 	version := next.version
 	var back, full []string
@@ -379,7 +379,7 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 	return err
 }
 
-// put announces a change and replaces an entry by a record. It reports whether the store still had the old entry.
+// put announces a change and replaces the entry old with the record next. It reports whether the store still had the old entry.
 func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMessage], next *item[T]) (bool, error) {
 	if err := r.announcements.Add(ctx, announcements, []byte(org)); err != nil {
 		return false, err
@@ -397,8 +397,9 @@ func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMess
 	return done, err
 }
 
-// Swap replaces the known record with the same ID, in the store and in the replica. It reports whether the store still had the known
-// record. The error is ErrFull if the organisation has the maximum number of records.
+// Swap writes record to the store and to the replica, in place of the replica's record with the same ID. It writes nothing and returns
+// false if the replica's record is no longer the current one in the store. It returns ErrFull if the organisation has the maximum number of
+// records.
 func (r *Replica[T]) Swap(ctx context.Context, org string, record T) (bool, error) {
 	text, err := json.Marshal(record)
 	if err != nil {

@@ -86,15 +86,15 @@ func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org 
 type Write[T any] struct {
 	// Record is the new record, nil to delete the record.
 	Record *T
-	// TTL is the lifetime of the record, 0 for no expiry. Until, if not zero, is its expiry time instead.
+	// TTL is the lifetime of the record, 0 for no expiry. If Until is not zero, the record expires at that time instead.
 	TTL   time.Duration
 	Until time.Time
-	// Version changes the version of the organisation's records.
+	// Version makes the write change the version of the organisation's records.
 	Version bool
 	// Indexes lists all indexes that may contain records of this type.
 	Indexes []Index
-	// Evict makes room in a full index by deleting the records that expire first, instead of failing with ErrFull. Indexes that are not
-	// listed in Indexes count a deleted record until it would have expired.
+	// Evict makes room in a full index by deleting the records that expire first, instead of failing with ErrFull. An index
+	// that is missing from Indexes counts a deleted record until it would have expired.
 	Evict bool
 }
 
@@ -113,7 +113,7 @@ func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
 	return e, err
 }
 
-// Peek is like Get, but cheaper if the record probably does not exist: for a missing record it makes only a plain read, and Now is zero.
+// Peek is like Get, but cheaper if the record probably does not exist: for a missing record it makes one key lookup and returns a zero Now.
 func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	values, err := s.client.MGet(ctx, s.Key(org, id)).Result()
 	if err == nil && values[0] == nil {
@@ -122,9 +122,9 @@ func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	return s.Get(ctx, org, id)
 }
 
-// Swap replaces an entry that was read before, unless the new record has already expired. It returns the resulting entry, and reports
-// whether that is the new entry. It returns ErrFull if an index is full. A record must differ from the records that others may write in its
-// place, because after a lost reply the write is recognised by its value.
+// Swap replaces the entry old, which was read before, if the store still has it and the new record has not expired. It returns the entry
+// that the store has afterwards, and reports whether this is the new entry. It returns ErrFull if an index is full. Concurrent writers must
+// write different records: if the reply was lost, Swap recognises its own write by the value.
 func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T]) (Entry[T], bool, error) {
 	value := ""
 	if w.Record != nil {
@@ -247,7 +247,7 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 	return versions, nil
 }
 
-// Entries returns the records of an organisation in an index.
+// Entries returns the entries of an organisation in an index.
 func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
 	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
 	if err != nil {
@@ -257,15 +257,15 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // expired ones
 }
 
-// Changed returns the entries changed between two versions; deleted entries have a nil Record. version is the version of the returned
-// entries, which is until or later. ok is false if the changes are unknown, because there were too many or some were made by a gateway that
-// does not list changes.
-func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
+// Changed returns the entries that have changed since the version before. Deleted entries have a nil Record. The returned version is the
+// version of these entries, and is at least as new as the version after. If ok is false, the changes are unknown: there were too many, or
+// some were made by a gateway that does not list its changes.
+func (s *Store[T]) Changed(ctx context.Context, org, before, after string) (version string, entries []Entry[T], ok bool, err error) {
 	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
 	if err != nil {
 		return "", nil, false, wrapUnavailable(err)
 	}
-	version, keys := changedKeys(list, since, until)
+	version, keys := changedKeys(list, before, after)
 	if version == "" {
 		return "", nil, false, nil
 	}
@@ -273,19 +273,19 @@ func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (versi
 	return version, entries, err == nil, err
 }
 
-// changedKeys returns the keys changed since the given version according to the list of changes, and the version at the end of the list.
-// version is "" if since or until is not in the list.
-func changedKeys(list []string, since, until string) (version string, keys []string) {
+// changedKeys returns the keys that have changed since the version before, and the version at the end of the list of changes. version is ""
+// if before or after is not in the list.
+func changedKeys(list []string, before, after string) (version string, keys []string) {
 	met := false
 	for i, change := range slices.Backward(list) {
 		was, rest, _ := strings.Cut(change, " ")
-		after, key, _ := strings.Cut(rest, " ")
+		is, key, _ := strings.Cut(rest, " ")
 		if i == len(list)-1 {
-			version = after
+			version = is
 		}
-		met = met || after == until
+		met = met || is == after
 		keys = append(keys, key)
-		if was == since && met {
+		if was == before && met {
 			slices.Sort(keys)
 			return version, slices.Compact(keys)
 		}

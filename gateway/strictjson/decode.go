@@ -2,7 +2,7 @@ package strictjson
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +15,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode decodes exactly one JSON document within the limits of l. The result consists of map[string]any, []any, string,
-// bool, nil and json.Number, and shares no memory with data. The error is a *SyntaxError.
+// Decode decodes data, which must contain exactly one JSON document within the limits l. The result consists of map[string]any, []any,
+// string, bool, nil and json.Number, and shares no memory with data. If Decode rejects data, the error is a [*SyntaxError].
 //
-// The strings of a result share one copy of the text, so a retained string retains the whole copy. Use strings.Clone for
-// strings that outlive the request.
+// The strings in the result share one copy of the text, so that each retained string retains the whole copy. Use strings.Clone for strings
+// that outlive the request.
 func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false, string(data)) }
 
-// DecodeInPlace is like Decode, but avoids the copy for large documents: the strings of the result are parts of data,
-// which must not be modified afterwards.
+// DecodeInPlace is like [Decode], but does not copy data: the strings in the result share memory with data, which must not be modified
+// afterwards.
 func DecodeInPlace(data []byte, l Limits) (any, error) {
 	return decode(data, l, false, inPlace(data))
 }
@@ -33,8 +33,8 @@ func inPlace(data []byte) string {
 	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // the caller no longer modifies data
 }
 
-// DecodeLenient decodes a response of the platform, with ResponseLimits and with escaped control characters allowed. A
-// retained string retains at most 1 KiB of other strings, because parts of responses are cached.
+// DecodeLenient decodes a response of the platform. It applies [ResponseLimits] and permits escaped control characters. Because parts of
+// responses are cached, a string that is kept in memory keeps at most 1 KiB of neighbouring strings alive.
 func DecodeLenient(data []byte) (any, error) { return decode(data, ResponseLimits(), true, "") }
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
@@ -46,38 +46,14 @@ func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	case b.full > 0 && !l.NormalizeIntegers: // avoids decoding a long text twice
 		return tooMany(data, b.full, l)
 	}
-	return decodeTokens(data, l)
+	return refuse(data, cmp.Or(findError(data, l.orDefault()), &SyntaxError{Code: CodeSyntax, Message: "document is not valid JSON"}))
 }
 
-// tooMany returns the error for a text with too many values, without errors before the offset full.
+// tooMany returns the error for a text with too many values. The text has no other errors before the offset full.
 func tooMany(data []byte, full int, l Limits) (any, error) {
 	return refuse(data, &SyntaxError{
 		Offset: int64(full), Code: CodeValues, Message: fmt.Sprintf("document has more than %d values", l.orDefault().Values),
 	})
-}
-
-// decodeTokens decodes a text token by token. It is slower than builder, but returns precise errors.
-func decodeTokens(data []byte, l Limits) (any, error) {
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "document begins with a byte order mark"})
-	}
-	d := decoder{
-		data: data,
-		lim:  l.orDefault(),
-		// The maps of the result detect duplicate names, so the token reader need not.
-		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
-	}
-	v, err := d.value(0)
-	if err != nil {
-		return refuse(data, err)
-	}
-	end := d.dec.InputOffset()
-	if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return refuse(data, &SyntaxError{
-			Offset: skip(data, end), Code: CodeTrailing, Message: "unexpected data after the document",
-		})
-	}
-	return v, nil
 }
 
 func refuse(data []byte, e *SyntaxError) (any, error) {
@@ -85,154 +61,120 @@ func refuse(data []byte, e *SyntaxError) (any, error) {
 	return nil, e
 }
 
-type decoder struct {
+// findError returns the first error in a text, without its line and column, or nil for a valid text. It rejects the same texts as builder,
+// but is slower, because it reads the text token by token.
+func findError(data []byte, l Limits) *SyntaxError {
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return &SyntaxError{Code: CodeBOM, Message: "document begins with a byte order mark"}
+	}
+	// The finder detects duplicate names, so the token reader need not.
+	f := finder{data: data, lim: l, dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))}
+	for f.values == 0 || f.dec.StackDepth() > 0 {
+		if err := f.next(); err != nil {
+			return err
+		}
+	}
+	end := f.dec.InputOffset()
+	if _, err := f.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return f.fault(end, CodeTrailing, "unexpected data after the document")
+	}
+	return nil
+}
+
+// finder finds the first error in a text.
+type finder struct {
 	data   []byte
 	dec    *jsontext.Decoder
 	lim    Limits
 	values int
+	// names holds the names in each open container, outermost first. It is nil for an array.
+	names []map[string]bool
 }
 
-// value decodes the next value inside depth open containers.
-func (d *decoder) value(depth int) (any, *SyntaxError) {
-	at := d.dec.InputOffset()
-	if d.values++; d.values > d.lim.Values {
-		return nil, d.fault(at, CodeValues, "document has more than %d values", d.lim.Values)
+// next reads the next token. Names and scalars are read as values, because the token reader only then returns their text.
+func (f *finder) next() *SyntaxError {
+	at := f.dec.InputOffset()
+	container, read := f.dec.StackIndex(f.dec.StackDepth())
+	kind, isName := f.dec.PeekKind(), container == '{' && read%2 == 0
+	switch {
+	case kind == container+2 && (isName || container == '['): // the end of the container
+		f.names = f.names[:len(f.names)-1]
+		return f.token()
+	case isName:
+		return f.scalar(at, true)
 	}
-	if kind := d.dec.PeekKind(); kind != '[' && kind != '{' {
-		return d.scalar(at)
+	if f.values++; f.values > f.lim.Values {
+		return f.fault(at, CodeValues, "document has more than %d values", f.lim.Values)
 	}
-	tok, err := d.dec.ReadToken()
-	if err != nil {
-		return nil, d.syntax(err)
+	if kind != '[' && kind != '{' {
+		return f.scalar(at, false)
 	}
-	if depth >= d.lim.Depth {
-		return nil, d.fault(at, CodeDepth, "arrays and objects are nested more than %d levels deep", d.lim.Depth)
+	if err := f.token(); err != nil {
+		return err
 	}
-	if tok.Kind() == '[' {
-		return d.array(depth + 1)
+	if len(f.names) >= f.lim.Depth {
+		return f.fault(at, CodeDepth, "arrays and objects are nested more than %d levels deep", f.lim.Depth)
 	}
-	return d.object(depth + 1)
+	f.names = append(f.names, nil)
+	if kind == '{' {
+		f.names[len(f.names)-1] = map[string]bool{}
+	}
+	return nil
 }
 
-// scalar decodes the next value, which is neither an array nor an object.
-func (d *decoder) scalar(at int64) (any, *SyntaxError) {
-	raw, err := d.dec.ReadValue()
-	if err != nil {
-		return nil, d.syntax(err)
+// token reads the start or the end of a container.
+func (f *finder) token() *SyntaxError {
+	if _, err := f.dec.ReadToken(); err != nil {
+		return f.syntax(err)
 	}
-	switch kind := raw.Kind(); kind {
-	case '"':
-		s, err := d.unquote(raw, at)
-		if err != nil {
-			return nil, err
+	return nil
+}
+
+// scalar reads a name, or a value that is neither an array nor an object.
+func (f *finder) scalar(at int64, isName bool) *SyntaxError {
+	raw, err := f.dec.ReadValue()
+	switch {
+	case err != nil:
+		return f.syntax(err)
+	case raw.Kind() == '0':
+		return f.number(string(raw), at)
+	case raw.Kind() != '"':
+		return nil
+	}
+	s, _ := unquote(raw) // validated by ReadValue
+	switch {
+	case !f.lim.AllowControls && strings.IndexByte(s, 0) >= 0:
+		return f.fault(at, CodeControl, "string contains the control character U+0000")
+	case !isName:
+		return nil
+	case !f.lim.AllowControls && strings.ContainsFunc(s, isControl):
+		return f.fault(at, CodeControl, "member name contains a control character")
+	}
+	seen := f.names[len(f.names)-1]
+	if seen[s] {
+		return f.fault(at, CodeDuplicate, "duplicate member name %s", quoted(s))
+	}
+	seen[s] = true
+	return nil
+}
+
+func (f *finder) number(s string, at int64) *SyntaxError {
+	if len(s) > f.lim.NumberChars {
+		return f.fault(at, CodeNumber, "number has more than %d characters", f.lim.NumberChars)
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		exp, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
+		if err != nil || max(exp, -exp) > f.lim.Exponent {
+			return f.fault(at, CodeNumber, "number has an exponent beyond %d", f.lim.Exponent)
 		}
-		return s, nil
-	case '0':
-		return d.number(string(raw), at)
-	case 'n':
-		return nil, nil
-	default:
-		return kind == 't', nil
 	}
-}
-
-// unquote decodes the string in raw, which was just read.
-func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
-	s, err := unquote(raw)
-	if err != nil {
-		return "", d.syntax(err)
-	}
-	return s, d.check(s, at)
+	return nil
 }
 
 // unquote decodes the quoted string raw.
 func unquote(raw []byte) (string, error) {
 	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is not used elsewhere
-}
-
-func (d *decoder) object(depth int) (any, *SyntaxError) {
-	m := map[string]any{}
-	for {
-		at := d.dec.InputOffset()
-		if d.dec.PeekKind() == '}' {
-			if _, err := d.dec.ReadToken(); err != nil {
-				return nil, d.syntax(err)
-			}
-			return m, nil
-		}
-		raw, err := d.dec.ReadValue()
-		if err != nil {
-			return nil, d.syntax(err)
-		}
-		name, serr := d.name(raw, at)
-		if serr != nil {
-			return nil, serr
-		}
-		if _, dup := m[name]; dup {
-			return nil, d.fault(at, CodeDuplicate, "duplicate member name %s", quoted(name))
-		}
-		v, serr := d.value(depth)
-		if serr != nil {
-			return nil, serr
-		}
-		m[name] = v
-	}
-}
-
-func (d *decoder) array(depth int) (any, *SyntaxError) {
-	items := []any{}
-	for {
-		if d.dec.PeekKind() == ']' {
-			if _, err := d.dec.ReadToken(); err != nil {
-				return nil, d.syntax(err)
-			}
-			return items, nil
-		}
-		v, err := d.value(depth)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v)
-	}
-}
-
-func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
-	s, err := d.unquote(raw, at)
-	if err != nil {
-		return "", err
-	}
-	if !d.lim.AllowControls && strings.ContainsFunc(s, isControl) {
-		return "", d.fault(at, CodeControl, "member name contains a control character")
-	}
-	return s, nil
-}
-
-// check validates a string against the limits.
-func (d *decoder) check(s string, at int64) *SyntaxError {
-	if d.lim.AllowControls {
-		return nil
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		return d.fault(at, CodeControl, "string contains the control character U+0000")
-	}
-	return nil
-}
-
-func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
-	if len(s) > d.lim.NumberChars {
-		return nil, d.fault(at, CodeNumber, "number has more than %d characters", d.lim.NumberChars)
-	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		exp, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
-		if err != nil || max(exp, -exp) > d.lim.Exponent {
-			return nil, d.fault(at, CodeNumber, "number has an exponent beyond %d", d.lim.Exponent)
-		}
-	}
-	if d.lim.NormalizeIntegers {
-		s = plain(s)
-	}
-	return json.Number(s), nil
 }
 
 // maxDigits is the maximum number of digits of an integer that every JSON parser represents exactly.
@@ -255,25 +197,25 @@ func plain(s string) string {
 }
 
 // fault returns an error about the token that begins at or after end, the end of the previous token.
-func (d *decoder) fault(end int64, code Code, format string, args ...any) *SyntaxError {
-	return &SyntaxError{Offset: skip(d.data, end), Code: code, Message: fmt.Sprintf(format, args...)}
+func (f *finder) fault(end int64, code Code, format string, args ...any) *SyntaxError {
+	return &SyntaxError{Offset: skip(f.data, end), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // syntax converts an error of the token reader to a SyntaxError. The reader distinguishes errors only by message, which
 // may change, so syntax determines the kind from the bytes at the error's offset.
-func (d *decoder) syntax(err error) *SyntaxError {
+func (f *finder) syntax(err error) *SyntaxError {
 	if errors.Is(err, io.EOF) {
 		return &SyntaxError{Code: CodeEmpty, Message: "document is empty"}
 	}
-	e := &SyntaxError{Offset: d.dec.InputOffset(), Code: CodeSyntax, Message: "document is not valid JSON"}
+	e := &SyntaxError{Offset: f.dec.InputOffset(), Code: CodeSyntax, Message: "document is not valid JSON"}
 	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		e.Offset = s.ByteOffset
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		e.Offset, e.Code, e.Message = int64(len(d.data)), CodeTruncated, "unexpected end of document"
+		e.Offset, e.Code, e.Message = int64(len(f.data)), CodeTruncated, "unexpected end of document"
 		return e
 	}
-	rest := d.data[min(e.Offset, int64(len(d.data))):]
+	rest := f.data[min(e.Offset, int64(len(f.data))):]
 	switch r, n := utf8.DecodeRune(rest); {
 	case r == utf8.RuneError && n == 1:
 		e.Code, e.Message = CodeUTF8, "document is not valid UTF-8"

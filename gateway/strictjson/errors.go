@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Code identifies a kind of error. Codes are stable and suitable as metric labels.
+// Code identifies the kind of an error. Codes do not change, and can be used as metric labels.
 type Code string
 
 // Error codes of Decode.
@@ -26,15 +26,15 @@ const (
 	CodeNumber    Code = "number_too_long" // Limits.NumberChars or Limits.Exponent
 )
 
-// SyntaxError is the error for a rejected document. It contains at most the first 64 characters of a member name and no
-// other text of the document.
+// SyntaxError describes why a document was rejected. It contains no text of the document, except for at most 64 characters of a member
+// name.
 type SyntaxError struct {
-	// Offset is the position of the error in bytes.
+	// Offset is the 0-based position of the error, in bytes.
 	Offset int64
-	// Line and Column are the position of the error, counted from 1. Column counts bytes.
+	// Line and Column are the 1-based position of the error. Column counts bytes.
 	Line, Column int
 	Code         Code
-	// Message describes the error in lower case, without its position.
+	// Message describes the error. It begins with a lower-case letter and does not contain the position.
 	Message string
 }
 
@@ -56,14 +56,7 @@ func clip(s string) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	n := 0
-	for i := range s {
-		if n == limit {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
+	return string([]rune(s)[:limit]) + "…"
 }
 
 func quoted(name string) string { return strconv.QuoteToGraphic(clip(name)) }

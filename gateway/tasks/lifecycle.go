@@ -15,7 +15,7 @@ type Phase int
 const (
 	// Stopping begins when the process is asked to stop or a task fails.
 	Stopping Phase = iota
-	// Closed begins when the doors close, so that no new requests arrive.
+	// Closed begins when the listeners are to be closed, so that no new requests arrive.
 	Closed
 	// Drained begins when all tasks that run until Closed have ended.
 	Drained
@@ -26,27 +26,43 @@ const (
 // Task is work that runs from the start of the process until a phase of its shutdown.
 type Task struct {
 	Name string
-	// Until is the phase that cancels the context of Run.
+	// Until is the phase in which the context of Run is canceled.
 	Until Phase
 	// Run runs until its context is canceled. Any error except context.Canceled stops the process.
 	Run func(ctx context.Context) error
-	// Drain, if not nil, is called at the start of the phase before the context of Run is canceled. over is canceled when the drain time
+	// Drain, if not nil, is called in the phase Until before the context of Run is canceled. Its context is canceled when the drain timeout
 	// has passed.
 	Drain func(over context.Context)
 }
 
-// UntilDone is a Task.Run for tasks that only have a Drain function.
+// UntilDone is a [Task.Run] that only waits until ctx ends. It is for tasks whose only work is Drain.
 func UntilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// NoError converts a function without an error to a Task.Run.
+// NoError converts a function that returns no error to a [Task.Run].
 func NoError(run func(ctx context.Context)) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		run(ctx)
 		return nil
 	}
+}
+
+// Every returns a [Task.Run] that calls f immediately and then at intervals until ctx ends.
+func Every(interval time.Duration, f func(ctx context.Context)) func(ctx context.Context) error {
+	return NoError(func(ctx context.Context) {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			f(ctx)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
 }
 
 // Lifecycle runs the tasks of a process and ends them in phases.
@@ -77,7 +93,8 @@ func NewLifecycle(ctx context.Context, s *Supervisor) *Lifecycle {
 // Stopping returns a context that is canceled when the Stopping phase begins.
 func (l *Lifecycle) Stopping() context.Context { return l.stopping }
 
-// Start starts the tasks. It must be called only once. The process also stops if other tasks under the same supervisor panic too often.
+// Start starts the tasks. It must be called only once. The Stopping phase also begins if other tasks under the same [Supervisor] panic too
+// often.
 func (l *Lifecycle) Start(list []Task) {
 	go func() {
 		select {
@@ -106,8 +123,8 @@ func (l *Lifecycle) run(ctx context.Context, r *running) {
 	}
 }
 
-// fail records the error of a task and stops the process. Later errors are mostly consequences of the shutdown and are dropped unless the
-// task runs until Ended.
+// fail records the error of a task and begins the Stopping phase. After the first error, it records only errors of tasks that run until
+// Ended, because other errors are mostly consequences of the shutdown.
 func (l *Lifecycle) fail(err error, until Phase) {
 	l.mu.Lock()
 	if len(l.errs) == 0 || until == Ended {
@@ -124,12 +141,12 @@ func (l *Lifecycle) Err() error {
 	return errors.Join(l.errs...)
 }
 
-// grace is the time for tasks to end after the drain time has passed.
+// grace is the time that tasks have to end after the drain timeout has passed.
 const grace = 250 * time.Millisecond
 
-// Shutdown runs the given phases, each after the tasks of the previous phase have ended. Tasks of Stopping and Closed are ended together.
-// Tasks of Drained and Ended are ended one by one, in start order. Shutdown waits until shortly after over is canceled, and reports
-// whether all tasks have ended by then.
+// Shutdown runs the given phases of the shutdown. A phase begins when the tasks of the previous phase have ended. The tasks of Stopping are
+// ended together, and so are the tasks of Closed. The tasks of Drained and Ended are ended one after another, in the order in which they
+// were started. Shutdown returns true when all tasks have ended. If they have not ended shortly after over is canceled, it returns false.
 func (l *Lifecycle) Shutdown(over context.Context, phases ...Phase) (clean bool) {
 	late, giveUp := context.WithCancel(context.WithoutCancel(over))
 	defer giveUp()

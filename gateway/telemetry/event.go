@@ -23,14 +23,14 @@ const (
 	OutcomeTerminated Outcome = "terminated" // the gateway ended a stream
 )
 
-// Event is the record of one exchange. The goroutine that runs the exchange fills it in. It must not be used after Record.
+// Event is the record of one exchange. Only the goroutine that runs the exchange changes it. It must not be used after Record.
 type Event struct {
 	Start      time.Time
 	RequestID  string
 	DecisionID string
 	// Revision is the revision of the configuration used for the exchange.
 	Revision string
-	// Door is "http" or "envoy". Dialect is "v2", "v1", "graphql", "run" or "chat".
+	// Door is the way in which the request arrived: "http" or "envoy". Dialect is "v2", "v1", "graphql", "run" or "chat".
 	Door, Dialect string
 	Method        string
 	// Operation is the ID of the matched route, or "unmatched".
@@ -60,12 +60,13 @@ type Event struct {
 	Unknown, Ignored []string
 	// Labels are the labels of a new resource as name=value, separated by commas.
 	Labels string
-	// PolicyRevision is the revision of the policies that decided.
+	// PolicyRevision is the revision of the policies that were evaluated.
 	PolicyRevision string
-	// LimitSource names the component that decided about the rate limit. Degraded is set if the shared store
-	// was unavailable.
+	// LimitSource names the component that made the rate limit decision. Degraded is set if the shared store was unavailable.
 	LimitSource string
 	Degraded    bool
+	// Throttled lists the rate limit windows that refused the request, as "scope window", such as "key:ann minute".
+	Throttled []string
 	// Hourly is the price of the requested resource in USD per hour.
 	Hourly float64
 	Priced bool
@@ -107,7 +108,7 @@ type Job struct {
 	Cost float64
 }
 
-// Merge adds the facts of a v2 call's event to the event of the legacy exchange that made the call.
+// Merge adds the event of a v2 call to e, the event of the legacy request that caused the call.
 func (e *Event) Merge(call *Event) {
 	e.Denied = union(e.Denied, call.Denied)
 	e.Warned = union(e.Warned, call.Warned)
@@ -128,14 +129,15 @@ func (e *Event) Merge(call *Event) {
 	}
 }
 
-// Complete sets the facts of the response. If the exchange failed without a reason of its own, the reason of the last failed merged
-// call is used.
+// Complete sets the status, the size and the outcome of the response. If the response reports an error, and the event itself has no reason
+// for it, Complete uses the reason of the last merged call that failed.
 func (e *Event) Complete(status, bytes int) {
 	e.Status, e.BytesOut = status, int64(bytes)
 	failed := status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != OutcomeOK // GraphQL reports errors with status 200
 	switch f := e.failed; {
 	case failed && f != nil && e.Refusal == "":
 		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Approval, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Approval, f.Cause
+		e.Throttled = f.Throttled
 	case e.Outcome != "":
 	case failed:
 		e.Outcome = OutcomeUpstream

@@ -44,10 +44,7 @@ func testExports(t *testing.T, r *otlptest.Receiver, to settings.Receiver) {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
-	recorder, err := telemetry.NewRecorder(slog.New(p.Logged(slog.NewTextHandler(&lines, nil))), p.Tracer(), p.Meter(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorder := telemetry.NewRecorder(slog.New(p.Logged(slog.NewTextHandler(&lines, nil))), p.Tracer(), p.Meter(), fixed)
 	ctx, _ := recorder.Begin(t.Context(), nil, "")
 	recorder.Record(ctx, event())
 	if err := p.Shutdown(t.Context()); err != nil {

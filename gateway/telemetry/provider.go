@@ -119,11 +119,12 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 	if cfg.OTLP.Metrics == 0 {
 		return nil, nil
 	}
-	pushed, err := reader(ctx, &cfg.OTLP.Receiver, cfg.OTLP.Metrics)
+	pushed, err := metrics(ctx, &cfg.OTLP.Receiver)
 	if err != nil {
 		return nil, err
 	}
-	return []sdkmetric.Option{sdkmetric.WithReader(pushed)}, nil
+	return []sdkmetric.Option{sdkmetric.WithReader(
+		sdkmetric.NewPeriodicReader(pushed, sdkmetric.WithInterval(cfg.OTLP.Metrics), sdkmetric.WithTimeout(exportTimeout)))}, nil
 }
 
 // Resource identifies the process in all exports.

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -57,9 +56,15 @@ func (s series) attributes() attribute.Set {
 }
 
 // options caches recording options, because creating them costs more than recording. The zero value is ready to use.
-type options[K comparable] struct {
+type options[K attributed] struct {
 	mu    sync.RWMutex // guards known
 	known map[K]option
+}
+
+// attributed is a key with metric attributes.
+type attributed interface {
+	comparable
+	attributes() attribute.Set
 }
 
 // option holds the attributes of a recorded value for a histogram or a counter.
@@ -68,15 +73,15 @@ type option struct {
 	add    []metric.AddOption
 }
 
-// of returns the option for a key. It calls attributes to create it.
-func (o *options[K]) of(key K, attributes func(K) attribute.Set) option {
+// of returns the option for a key.
+func (o *options[K]) of(key K) option {
 	o.mu.RLock()
 	opt, ok := o.known[key]
 	o.mu.RUnlock()
 	if ok {
 		return opt
 	}
-	set := metric.WithAttributeSet(attributes(key))
+	set := metric.WithAttributeSet(key.attributes())
 	opt = option{[]metric.RecordOption{set}, []metric.AddOption{set}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,31 +122,20 @@ func (x policyResult) attributes() attribute.Set {
 }
 
 // NewRecorder returns a Recorder and registers its instruments with the providers. now is the clock for events.
-func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterProvider, now func() time.Time) (*Recorder, error) {
+func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterProvider, now func() time.Time) *Recorder {
 	r := &Recorder{logger: logger, tracer: tp.Tracer(scope), now: now}
 	r.Apply(settings.TraceContext{})
 	m := mp.Meter(scope)
-	var err error
-	if r.duration, err = m.Float64Histogram("tollgate.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time from the first byte of a request to the last byte of its response.")); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	if r.refusals, err = m.Int64Counter("tollgate.refusals",
-		metric.WithDescription("Requests refused by the gateway, by kind of problem.")); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	if r.policies, err = m.Int64Counter("tollgate.policy.verdicts",
-		metric.WithDescription("Policy violations by policy and mode.")); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	if r.upstream, err = m.Float64Histogram("tollgate.upstream.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time until the platform sent response headers, or until the call failed (status 0).")); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	if err = r.runs.register(m); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	return r, nil
+	r.duration = Must(m.Float64Histogram("tollgate.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from the first byte of a request to the last byte of its response.")))
+	r.refusals = Must(m.Int64Counter("tollgate.refusals",
+		metric.WithDescription("Requests refused by the gateway, by kind of problem.")))
+	r.policies = Must(m.Int64Counter("tollgate.policy.verdicts",
+		metric.WithDescription("Policy violations by policy and mode.")))
+	r.upstream = Must(m.Float64Histogram("tollgate.upstream.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time until the platform sent response headers, or until the call failed (status 0).")))
+	r.runs.register(m)
+	return r
 }
 
 // Now returns the current time of the recorder's clock.
@@ -153,7 +147,7 @@ func (r *Recorder) Refused(ctx context.Context, kind string) {
 }
 
 func (r *Recorder) refuse(ctx context.Context, x refusal) {
-	r.refusals.Add(ctx, 1, r.refused.of(x, refusal.attributes).add...)
+	r.refusals.Add(ctx, 1, r.refused.of(x).add...)
 }
 
 // Record ends an exchange: it logs and counts the event and completes the span in ctx.
@@ -162,8 +156,7 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	took := now.Sub(e.Start)
 	e.log(ctx, r.logger, now)
 
-	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status},
-		series.attributes).record...)
+	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}).record...)
 	if e.Refusal != "" {
 		r.refuse(ctx, refusal{e.Refusal, e.Dialect, e.Org, e.Team})
 	}
@@ -171,7 +164,7 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	r.spoke(ctx, e, "warn", e.Warned)
 	r.spoke(ctx, e, "shadow", e.Shadowed)
 	if e.UpstreamStatus != 0 || e.UpstreamLatency > 0 {
-		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}, answer.attributes).record...)
+		r.upstream.Record(ctx, e.UpstreamLatency.Seconds(), r.answers.of(answer{e.Operation, e.UpstreamStatus}).record...)
 	}
 	if e.Job != nil {
 		r.runs.record(ctx, e)
@@ -182,6 +175,6 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 // spoke counts the policies that had a verdict in a mode.
 func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []string) {
 	for _, name := range names {
-		r.policies.Add(ctx, 1, r.spoken.of(policyResult{name, mode, e.Org, e.Team}, policyResult.attributes).add...)
+		r.policies.Add(ctx, 1, r.spoken.of(policyResult{name, mode, e.Org, e.Team}).add...)
 	}
 }

@@ -47,10 +47,7 @@ func event() *telemetry.Event {
 func TestAnEventIsOneLineWhateverCallersWrite(t *testing.T) {
 	var log strings.Builder
 	reader := metric.NewManualReader()
-	r, err := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(&log, nil)), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.NewJSONHandler(&log, nil)), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
 	e := event()
 	e.Agent = "x\n{\"level\":\"INFO\",\"msg\":\"approved\"}\x1b[31m\u2028" + strings.Repeat("a", 10_000)
 	e.Cause = errors.New("inner\nreason")
@@ -71,10 +68,7 @@ func TestAnEventIsOneLineWhateverCallersWrite(t *testing.T) {
 // configuration has.
 func TestSeriesDoNotGrowWithCallers(t *testing.T) {
 	reader := metric.NewManualReader()
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(), metric.NewMeterProvider(metric.WithReader(reader)), fixed)
 	for i := range 1000 {
 		e := event()
 		e.Key, e.RequestID, e.Agent = fmt.Sprint("key", i), strconv.Itoa(i), strconv.Itoa(i)
@@ -100,10 +94,7 @@ func TestSeriesDoNotGrowWithCallers(t *testing.T) {
 
 func TestASpanTellsTheStory(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), metric.NewMeterProvider(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), metric.NewMeterProvider(), fixed)
 	ctx, _ := r.Begin(t.Context(), nil, "")
 	_, child := r.Stage(ctx, "count")
 	child.End()
@@ -125,10 +116,7 @@ func TestADeadReceiverHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
 	for range 5000 { // more than the exporter's queue holds
 		ctx, _ := r.Begin(t.Context(), nil, "")
 		r.Record(ctx, event())
@@ -147,10 +135,7 @@ func TestNoSpansWithoutAReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
 	if _, span := r.Begin(t.Context(), nil, ""); span.IsRecording() || span.SpanContext().IsValid() {
 		t.Errorf("span = %v, want none", span.SpanContext())
 	}
@@ -166,10 +151,7 @@ func TestSampleRatioChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Shutdown(context.WithoutCancel(t.Context())) })
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
 	for _, ratio := range []float64{0, 1, 0} {
 		p.Sample(ratio)
 		if _, span := r.Begin(t.Context(), nil, ""); span.SpanContext().IsSampled() != (ratio == 1) {
@@ -186,10 +168,7 @@ func TestScrapedSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Shutdown(context.WithoutCancel(t.Context())) })
-	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := telemetry.NewRecorder(slog.New(slog.DiscardHandler), p.Tracer(), p.Meter(), fixed)
 	refused := event()
 	refused.Team, refused.Start = "research", fixed().Add(-150*time.Microsecond)
 	r.Record(t.Context(), refused)

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -35,23 +34,21 @@ func (x read) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team), attribute.String("kind", x.kind))
 }
 
-func (r *runs) register(m metric.Meter) error {
-	var errs [4]error
-	r.queued, errs[0] = m.Float64Histogram("tollgate.job.queued", metric.WithUnit("s"),
-		metric.WithDescription("Time that finished jobs waited for a worker, as reported in responses."))
-	r.executed, errs[1] = m.Float64Histogram("tollgate.job.executed", metric.WithUnit("s"),
-		metric.WithDescription("Execution time of finished jobs, as reported in responses."))
-	r.tokens, errs[2] = m.Int64Counter("tollgate.tokens",
-		metric.WithDescription("Tokens read and written by language models, as reported in responses."))
-	r.cost, errs[3] = m.Float64Counter("tollgate.run.usd",
-		metric.WithDescription("Cost of runs in USD, as reported in responses."))
-	return errors.Join(errs[:]...)
+func (r *runs) register(m metric.Meter) {
+	r.queued = Must(m.Float64Histogram("tollgate.job.queued", metric.WithUnit("s"),
+		metric.WithDescription("Time that finished jobs waited for a worker, as reported in responses.")))
+	r.executed = Must(m.Float64Histogram("tollgate.job.executed", metric.WithUnit("s"),
+		metric.WithDescription("Execution time of finished jobs, as reported in responses.")))
+	r.tokens = Must(m.Int64Counter("tollgate.tokens",
+		metric.WithDescription("Tokens read and written by language models, as reported in responses.")))
+	r.cost = Must(m.Float64Counter("tollgate.run.usd",
+		metric.WithDescription("Cost of runs in USD, as reported in responses.")))
 }
 
 // record counts a run.
 func (r *runs) record(ctx context.Context, e *Event) {
 	who := owner{e.Org, e.Team}
-	of := r.whose.of(who, owner.attributes)
+	of := r.whose.of(who)
 	if e.Job.Finished {
 		r.queued.Record(ctx, e.Job.Queued.Seconds(), of.record...)
 		r.executed.Record(ctx, e.Job.Executed.Seconds(), of.record...)
@@ -66,6 +63,6 @@ func (r *runs) record(ctx context.Context, e *Event) {
 // count counts tokens.
 func (r *runs) count(ctx context.Context, x read, n int64) {
 	if n > 0 {
-		r.tokens.Add(ctx, n, r.read.of(x, read.attributes).add...)
+		r.tokens.Add(ctx, n, r.read.of(x).add...)
 	}
 }

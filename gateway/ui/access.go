@@ -15,16 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// accessPages returns the pages in the Access group.
-func accessPages() []*page {
-	return []*page{
-		{name: "keys", title: "Keys", asks: keyRow, group: groupAccess, icon: "key", load: keys},
-		{name: "newkey", title: "Create key", at: "create-key", under: "keys", asks: createKey, load: newKey},
-		{name: "key", title: "Key", at: "keys/{id}", under: "keys", asks: keyRow, load: keyPage},
-		{name: "audit", title: "Audit log", asks: auditLog, group: groupAccess, icon: "book", period: last7Days, load: changes},
-	}
-}
-
 func keys(v *visit) (any, int, string) {
 	list := ask[callers.List](v, keyRow, v.query(keyRow))
 	return keyList(v, &list.Is), list.Status, list.Fault
@@ -47,10 +37,28 @@ func keyList(v *visit, list *callers.List) listing {
 		},
 	)
 	if v.may(createKey) {
-		l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
+		l.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
 	}
 	l.Table = newTable(v, list.Keys, tableSpec[callers.Key]{
-		Name: "keys", Caption: "Keys of " + v.org, Columns: keyColumns(v),
+		Name: "keys", Caption: "Keys of " + v.org, Columns: []column[callers.Key]{
+			{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, cmp.Or(k.Owner, "No owner")) }},
+			{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
+			{Key: "team", Title: "Team", Value: func(k *callers.Key) any { return k.Team }},
+			{Key: "roles", Title: "Roles", Value: func(k *callers.Key) any { return roleNames(&k.KeyRecord) }},
+			{
+				Key: "used", Title: "Last used", Param: "used", Down: true,
+				Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") },
+			},
+			{Key: "today", Title: "Today", Off: true, Number: true, Value: func(k *callers.Key) any { return dollars(cmp.Or(k.Today, "0")) }},
+			{
+				Key: "month", Title: "Month to date", Param: "spend", Number: true,
+				Value: func(k *callers.Key) any { return dollars(cmp.Or(k.ThisMonth, "0")) },
+			},
+			{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOr(k.Expires, "Never") }},
+			{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
+			{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
+			{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.Key) cell { return v.createdCell(&k.KeyRecord) }},
+		},
 		Path:  func(k *callers.Key) string { return v.Link("keys/" + url.PathEscape(k.ID)) },
 		Muted: func(k *callers.Key) bool { return k.State != "in force" }, Next: v.older("cursor", list.Next),
 		Prev: v.newest("cursor"), Empty: l.empty(v, noKeys(v)),
@@ -67,35 +75,15 @@ func noKeys(v *visit) empty {
 	}
 }
 
-func keyColumns(v *visit) []column[callers.Key] {
-	return []column[callers.Key]{
-		{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, cmp.Or(k.Owner, "No owner")) }},
-		{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
-		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
-		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
-		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") }},
-		{
-			Key: "today", Title: "Today", Number: true, Off: true,
-			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) },
-		},
-		{
-			Key: "month", Title: "Month to date", Number: true, Param: "spend",
-			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) },
-		},
-		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOr(k.Expires, "Never") }},
-		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
-		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
-		{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.Key) cell { return v.createdCell(&k.KeyRecord) }},
-	}
-}
-
 // createdCell shows the creation time of a key and its creator.
 func (v *visit) createdCell(k *settings.KeyRecord) cell {
 	if k.Created.IsZero() {
 		return textCell("Configuration")
 	}
 	c := v.whenCell(k.Created)
-	c.Sub = "by " + k.By
+	if c.Sub = operatorName(k.By); c.Sub == k.By {
+		c.Sub = "by " + k.By
+	}
 	return c
 }
 
@@ -130,19 +118,12 @@ func budgetLines(budget map[string]any) (out []string) {
 
 // keyData holds the data of a key's page.
 type keyData struct {
+	head
 	callers.Key
 
 	Facts []fact
 	// Rotate and Revoke are the forms for these actions, or nil if the principal lacks the permission.
 	Rotate, Revoke *form
-	links          []button
-	parents        []link
-}
-
-// Head implements headed.
-func (d keyData) Head(*frame) head {
-	badge := statusOf(d.State)
-	return head{Title: d.ID, Badge: &badge, Parents: d.parents, Actions: d.links}
 }
 
 func keyPage(v *visit) (any, int, string) {
@@ -159,21 +140,20 @@ func keyPage(v *visit) (any, int, string) {
 }
 
 func newKeyData(v *visit, k callers.Key) keyData {
-	d := keyData{Key: k, Facts: keyFacts(v, &k), parents: []link{{Title: "Keys", Path: v.Link("keys")}}}
-	d.links = []button{
+	d := keyData{Key: k, Facts: keyFacts(v, &k), head: head{Title: k.ID, Badge: new(statusOf(k.State)), Parents: v.parents("Keys", "keys")}}
+	d.Actions = []button{
 		{Title: "Requests", Icon: "list", Path: v.Link("requests", "key", k.ID)},
 		{Title: "Cost", Icon: "chart", Path: v.Link("cost", "key", k.ID, "by", "gpu")},
 	}
 	if v.may(rotateKey) && !k.Created.IsZero() && k.Revoked.IsZero() {
 		if k.State != "expired" {
-			f := v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends", Type: "select", Options: []option{
-				{"0s", "Now", false}, {"1h", "In 1 hour", false}, {"24h", "In 24 hours", true}, {"168h", "In 7 days", false},
-			}})
-			d.Rotate = &f
+			d.Rotate = new(v.post("keys/rotate", k.ID, "Rotate", field{
+				Name: "overlap", Label: "Old secret expires", Type: "select",
+				Options: []option{{"0s", "Now", false}, {"1h", "In 1 hour", false}, {"24h", "In 24 hours", true}, {"168h", "In 7 days", false}},
+			}))
 		}
-		f := v.post("keys/revoke", k.ID, "Revoke")
-		f.Danger = true
-		d.Revoke = &f
+		d.Revoke = new(v.post("keys/revoke", k.ID, "Revoke"))
+		d.Revoke.Danger = true
 	}
 	return d
 }
@@ -199,12 +179,12 @@ func keyFacts(v *visit, k *callers.Key) []fact {
 	return facts
 }
 
-// none states that a key has no rate limits or budgets of its own if a list has n = 0 entries.
+// none returns a text which says that a key has no rate limits or budgets of its own, or nil if n is not 0.
 func none(n int, what string) []string {
 	if n > 0 {
 		return nil
 	}
-	return []string{"None of its own: " + what + " of its team and the organisation apply"}
+	return []string{"None for this key: the " + what + " of its team and the organisation apply"}
 }
 
 // whenOr returns a cell with the time t, or with the text otherwise if t is zero.
@@ -217,8 +197,9 @@ func (v *visit) whenOr(t any, otherwise string) cell {
 
 // newKeyForm holds the data of the page that creates a key.
 type newKeyForm struct {
-	Form    form
-	parents []link
+	head
+
+	Form form
 }
 
 // fieldGroup is a part of a form with a heading.
@@ -231,8 +212,8 @@ type fieldGroup struct {
 func (d newKeyForm) Groups() []fieldGroup {
 	groups := []fieldGroup{
 		{Title: "Key"},
-		{Title: "Roles", Hint: "By default, a viewer reads, an operator also creates, changes and deletes resources and runs jobs, and an admin does everything " +
-			"(policy roles). A lead also answers approval requests and creates keys of the team. Without a role, the key is an operator."},
+		{Title: "Roles", Hint: "By default, viewers can read, and operators can also create, change and delete resources and run jobs. Admins can do everything " +
+			"(see the policy roles). Leads can also answer approval requests and create keys for their team. A key without a role has the role operator."},
 		{Title: "Rate limits"},
 		{Title: "Budgets"},
 	}
@@ -245,23 +226,15 @@ func (d newKeyForm) Groups() []fieldGroup {
 	return groups
 }
 
-// Head implements headed.
-func (d newKeyForm) Head(*frame) head {
-	return head{Text: "The secret is shown once, when the key is created.", Parents: d.parents}
-}
-
 func newKey(v *visit) (any, int, string) {
 	if !v.may(createKey) {
-		return nil, http.StatusForbidden, "the role admin is required"
+		return nil, http.StatusForbidden, "only an admin can create keys"
 	}
-	return newKeyForm{
-		v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}),
-		[]link{{Title: "Keys", Path: v.Link("keys")}},
-	}, 0, ""
+	return v.newKeyForm(v.Teams(), "viewer", "operator", "admin", "lead"), 0, ""
 }
 
-// keyForm returns the form that creates a key with a team and roles from the given lists. It has no team field if teams is empty.
-func (v *visit) keyForm(teams, roles []string) form {
+// newKeyForm returns the page that creates a key with a team and roles from the given lists. Its form has no team field if teams is empty.
+func (v *visit) newKeyForm(teams []string, roles ...string) newKeyForm {
 	fields := []field{{Name: "id", Label: "Name", Required: true, Max: 64}}
 	if len(teams) > 0 {
 		fields = append(fields, field{Name: "team", Label: "Team", Type: "select", Options: names("No team", teams, "")})
@@ -282,7 +255,7 @@ func (v *visit) keyForm(teams, roles []string) form {
 	}
 	f := v.post("keys/create", "", "Create key", fields...)
 	f.Main = true
-	return f
+	return newKeyForm{head{Text: "The secret is shown once, when the key is created.", Parents: v.parents("Keys", "keys")}, f}
 }
 
 func changes(v *visit) (any, int, string) {
@@ -303,7 +276,7 @@ func changeList(v *visit, p *audit.Page) listing {
 		l.Filters.Fields[1].suggest(c.Operation)
 		l.Filters.Fields[2].suggest(c.Resource, c.Name)
 	}
-	l.About.Text = "Changes with their authors and results, newest first. Each gateway writes its own audit log. The list comes from the gateway that serves this page."
+	l.Text = "Changes with their authors and results, newest first. Each gateway writes its own audit log. This list is from the gateway that serves this page."
 	if p.Incomplete != "" {
 		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})
 	}
@@ -312,45 +285,52 @@ func changeList(v *visit, p *audit.Page) listing {
 		next = strconv.FormatInt(p.Next, 10)
 	}
 	l.Table = newTable(v, p.Changes, tableSpec[audit.Change]{
-		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v),
+		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: []column[audit.Change]{
+			{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.exactCell(c.Time) }},
+			{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
+				return textCell(cmp.Or(callerText(c.Key, c.Team), actor(c)), present(c.Subject)...)
+			}},
+			{Key: "action", Title: "Action", Cell: func(c *audit.Change) cell { return actionCell(v, c) }},
+			{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {
+				out := textCell(cmp.Or(c.Name, c.Resource), present(resourceID(c), c.Labels)...)
+				out.Path = subjectPath(v, c)
+				return out
+			}},
+			{
+				Key: "operation", Title: "Operation", Off: true,
+				Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) },
+			},
+			{Key: "address", Title: "Address", Off: true, Value: func(c *audit.Change) any { return c.Peer }},
+			{Key: "cost", Title: "Cost per hour", Off: true, Number: true, Value: func(c *audit.Change) any { return dollars(c.PerHour.String()) }},
+			{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
+			{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
+				if c.Decision == "" {
+					return cell{}
+				}
+				return linkCell("Details", v.Link("requests/"+url.PathEscape(c.Decision)))
+			}},
+			{Key: "number", Title: "Number", Off: true, Number: true, Value: func(c *audit.Change) any { return c.Seq }},
+		},
 		Next: v.older("before", next), Prev: v.newest("before"),
 		Empty: l.empty(v, empty{
 			Icon: "book", Title: "No changes in this period",
-			Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones.",
+			Text: "Changes appear here with the key or operator that made them. Choose a longer time range to see older changes.",
 		}),
 	})
 	return l
 }
 
-func changeColumns(v *visit) []column[audit.Change] {
-	return []column[audit.Change]{
-		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.exactCell(c.Time) }},
-		{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
-			return textCell(cmp.Or(callerText(c.Key, c.Team), actor(c)), present(c.Subject)...)
-		}},
-		{Key: "action", Title: "Action", Cell: func(c *audit.Change) cell { return actionCell(v, c) }},
-		{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {
-			out := textCell(cmp.Or(c.Name, c.Resource), present(resourceID(c), c.Labels)...)
-			if c.Resource != "" {
-				out.Path = v.Link("resources/" + url.PathEscape(c.Resource))
-			}
-			return out
-		}},
-		{Key: "operation", Title: "Operation", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
-		{Key: "address", Title: "Address", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Peer) }},
-		{
-			Key: "cost", Title: "Cost per hour", Number: true, Off: true,
-			Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) },
-		},
-		{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
-		{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
-			if c.Decision == "" {
-				return cell{}
-			}
-			return linkCell("Details", v.Link("requests/"+url.PathEscape(c.Decision)))
-		}},
-		{Key: "number", Title: "Number", Number: true, Off: true, Cell: func(c *audit.Change) cell { return textCell(count(c.Seq)) }},
+// subjectPath returns the address of the page of a change's subject, or "".
+func subjectPath(v *visit, c *audit.Change) string {
+	switch {
+	case c.Resource == "":
+		return ""
+	case c.Kind == "approval":
+		return approvalPath(v, c.Resource)
+	case c.Kind == "key":
+		return v.Link("keys/" + url.PathEscape(c.Resource))
 	}
+	return v.Link("resources/" + url.PathEscape(c.Resource))
 }
 
 // resourceID returns the ID of a resource that also has a name.

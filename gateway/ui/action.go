@@ -58,6 +58,9 @@ func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})
 			return
 		}
+		if by := form.Get("by"); v.scope.Anonymous && by != "" && len(by) <= maxName {
+			c.setCookie(v.w, v.r, nameCookie, url.QueryEscape(by), lookTime)
+		}
 		v.leave(outcome(name, form, answer))
 		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
 	}

@@ -57,7 +57,7 @@ func together(questions ...func()) {
 	panics.Raise(all.Wait())
 }
 
-// query returns the non-empty parameters of the page that the endpoint also has.
+// query returns the non-empty parameters of the page that are also parameters of the endpoint.
 func (v *visit) query(pattern string) url.Values {
 	out := url.Values{}
 	given := v.r.URL.Query()
@@ -80,38 +80,26 @@ func (v *visit) since(values url.Values) url.Values {
 	return values
 }
 
-// excerptSize is the number of rows on one page of a table.
-const excerptSize = 100
+// pageSize is the number of rows on one page of a table.
+const pageSize = 100
 
-// excerpt is one page of a long list.
-type excerpt[T any] struct {
-	Rows []T
-	// First and Last are the positions of the first and last row in the list, from 1. All is the length of the list.
-	First, Last, All int
-	// Before and After are the page parameters of the previous and next rows, or "".
-	Before, After string
-}
-
-// Shown describes the visible rows.
-func (e excerpt[T]) Shown() string {
-	if e.Before+e.After == "" {
-		return ""
-	}
-	return count(int64(e.First)) + "–" + count(int64(e.Last)) + " of " + count(int64(e.All))
-}
+// paging describes the visible rows of a list, such as "1–100 of 250", and links to other rows. Its fields may be empty.
+type paging struct{ Shown, Prev, Next string }
 
 // cut returns the rows on the page that the parameter page selects.
-func cut[T any](v *visit, list []T) excerpt[T] {
-	pages := max(1, (len(list)+excerptSize-1)/excerptSize)
+func cut[T any](v *visit, list []T) (rows []T, p paging) {
+	pages := max(1, (len(list)+pageSize-1)/pageSize)
 	n, _ := strconv.Atoi(v.r.FormValue("page")) // invalid values are read as 0
 	n = min(max(n, 1), pages)
-	from, to := (n-1)*excerptSize, min(n*excerptSize, len(list))
-	e := excerpt[T]{Rows: list[from:to], First: from + 1, Last: to, All: len(list)}
+	from, to := (n-1)*pageSize, min(n*pageSize, len(list))
+	if pages > 1 {
+		p.Shown = count(int64(from+1)) + "–" + count(int64(to)) + " of " + count(int64(len(list)))
+	}
 	if n > 1 {
-		e.Before = strconv.Itoa(n - 1)
+		p.Prev = v.With("page", strconv.Itoa(n-1))
 	}
 	if n < pages {
-		e.After = strconv.Itoa(n + 1)
+		p.Next = v.With("page", strconv.Itoa(n+1))
 	}
-	return e
+	return list[from:to], p
 }

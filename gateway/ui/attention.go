@@ -28,35 +28,43 @@ type item struct {
 	Level, Icon string
 	Title, Path string
 	Text        string
-	When        *when
-	Forms       []form
-	// Next is a link to the page of the decision. It may be nil.
+	// Badge warns of a consequence of the actions. It may be nil.
+	Badge *status
+	When  *when
+	Forms []form
+	// Next is a link to the page on which the user can decide about the entry. It may be nil.
 	Next *button
 }
 
 // attentionSize is the maximum number of entries.
 const attentionSize = 5
 
-// Endpoints of the actions that are performed in place.
-const (
-	grantRow  = "POST /admin/approvals/grant"
-	denyRow   = "POST /admin/approvals/deny"
-	snoozeRow = "POST /admin/spend/snooze"
-)
+// attentionBudgets is the maximum number of entries for budgets.
+const attentionBudgets = 2
 
-// newAttention lists problems first, then approval requests, then idle resources, the most expensive first.
+// newAttention lists budgets that run out first, then problems, approval requests, then idle resources, the most expensive first.
 func newAttention(v *visit, f *overviewFacts) (a attention) {
 	o := &f.overview.Is
-	a.Unknown = len(o.Unknown) > 0 || !f.overview.OK() || !f.idle.OK() && !offBecause(f.idle)
-	a.Items = slices.Concat(gatewayItems(v, o), driftItems(v, o))
+	a.Unknown = len(o.Unknown) > 0 || !f.overview.OK() || !f.idle.OK() && !offBecause(f.idle) || !f.budgets.OK() && !offBecause(f.budgets)
+	budgets := willRunOut(f.budgets.Is.Budgets)
+	for _, b := range budgets[:min(attentionBudgets, len(budgets))] {
+		a.Items = append(a.Items, budgetItem(v, b, v.Link("budgets")))
+	}
+	a.More = len(budgets) - len(a.Items)
+	a.Items = slices.Concat(a.Items, gatewayItems(v, o), driftItems(v, o))
 	for i := range o.Approvals {
-		a.Items = append(a.Items, approvalItem(v, &o.Approvals[i]))
+		a.Items = append(a.Items, approvalItem(v, &o.Approvals[i], f.budgets.Is.Budgets))
 	}
 	a.Items = append(a.Items, idleItems(v, f.idle.Is.Resources)...)
-	if n := len(a.Items) - attentionSize; n > 0 {
-		a.Items, a.More = a.Items[:attentionSize], n
-	}
+	a.shorten()
 	return a
+}
+
+// shorten omits the last entries of a long list.
+func (a *attention) shorten() {
+	if n := len(a.Items) - attentionSize; n > 0 {
+		a.Items, a.More = a.Items[:attentionSize], a.More+n
+	}
 }
 
 func gatewayItems(v *visit, o *operator.Overview) (out []item) {
@@ -90,24 +98,36 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	return out
 }
 
-// approvalItem returns the entry of an approval request, with Approve and Deny. If the principal is anonymous, the decision is recorded
-// under the name that the gateway assigns to anonymous principals.
-func approvalItem(v *visit, a *approval.PendingApproval) item {
-	until := v.When(a.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(a.Summary), a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
+// approvalItem returns the entry of an approval request, with Approve and Deny.
+func approvalItem(v *visit, a *approval.PendingApproval, budgets []money.BudgetRow) item {
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(a.Summary), a.Call), Path: v.Link("approvals") + "#" + a.ID, When: new(v.When(a.Until))}
 	x.Text = "Requested by " + callerText(a.Key, a.Team)
-	x.Text += deniedBy(a.DeniedBy) + approvedFor(a.USD, a.Per) + " · request expires "
-	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
-		if v.may(answer.pattern) {
-			f := v.post(answer.action, a.ID, answer.button)
-			f.Main = answer.pattern == grantRow
-			if v.scope.Anonymous {
-				f.Hidden = append(f.Hidden, hiddenField{"by", v.scope.Name})
-			}
-			x.Forms = append(x.Forms, f)
-		}
+	x.Text += deniedBy(a.DeniedBy) + approvedFor(a.USD, a.Per)
+	x.effect(v, effectsOf(v, budgets, a.Team, a.Key, a.USD, approval.Unit(a.Per)))
+	x.Text += " · request expires "
+	if v.may(grantApproval) && v.may(denyApproval) {
+		f := v.post("approvals/grant", a.ID, "Approve", v.nameFields()...)
+		f.Main, f.Deny = true, v.path+"approvals/deny"
+		x.Forms = []form{f}
 	}
 	return x
+}
+
+// effect adds the effect of an approval on the budget of which the least is left, and warns if the budget is exceeded.
+func (x *item) effect(v *visit, list []effect) {
+	if len(list) == 0 || !list[0].Known {
+		return
+	}
+	least := func(e *effect) float64 { return min(e.After, e.AtEnd) }
+	e := slices.MinFunc(list, func(a, b effect) int { return cmp.Compare(least(&a), least(&b)) })
+	x.Text += " · " + e.Scope + ": " + amount(e.Left) + " of " + amount(e.Limit) + " " + words(e.Name) + " remaining, after approval " +
+		strings.TrimSpace(leftOf(e.After)+" "+e.For)
+	switch {
+	case e.AtEnd < 0:
+		x.Badge = &status{levelBad, leftOf(e.AtEnd) + " by " + e.Ends.In(v.zone()).Format("2 Jan") + " if everything keeps running"}
+	case e.After < 0:
+		x.Badge = &status{levelBad, leftOf(e.After) + " right after approval"}
+	}
 }
 
 // deniedBy names the policies and budgets that denied a request.
@@ -134,8 +154,7 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 		r := &list[i]
 		x := item{
 			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)),
-			Text: idleReason(r.Reason) + " for " + age(v.now(),
-				r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle",
+			Text: idleText(v, &r.Idle),
 		}
 		if r.Team != "" {
 			x.Text += " · " + r.Team
@@ -148,6 +167,11 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 		out = append(out, x)
 	}
 	return out
+}
+
+// idleText describes the reason and the cost of an idle resource.
+func idleText(v *visit, i *money.Idle) string {
+	return idleReason(i.Reason) + " for " + age(v.now(), i.Since) + " · " + amount(i.Cost) + " so far, " + amount(i.PerMonth) + " per month if it stays idle"
 }
 
 // Rest describes the omitted entries.

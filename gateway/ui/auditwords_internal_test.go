@@ -29,6 +29,14 @@ func TestAuditWords(t *testing.T) {
 			audit.Change{Record: audit.Record{Who: "unauthenticated", Operation: "POST /admin/limits/reset", Query: "org=acme&scope=key%3Aann"}},
 			"Not signed in", "Reset rate limits of key ann", "",
 		},
+		{
+			audit.Change{Record: audit.Record{Who: "ada", Operation: "POST /admin/approvals/grant", Query: "for=1h&id=ap-1&org=acme", Kind: "approval", Resource: "ap-1", Summary: "4 x NVIDIA L4 for team research, at most 1.72274 USD per hour"}},
+			"ada", "Approved 4 × NVIDIA L4 for team research, at most $1.72 per hour", "for: 1h",
+		},
+		{
+			audit.Change{Record: audit.Record{Operation: "self.approvals.deny", Query: "id=ap-1&org=acme&reason=no", Kind: "approval", Resource: "ap-1", Summary: "4 x NVIDIA L4 for key ann"}},
+			"", "Denied 4 × NVIDIA L4 for key ann", "reason: no",
+		},
 		{audit.Change{Record: audit.Record{Operation: "deletePod", Kind: "pod", Verb: "delete"}}, "", "Deleted pod", "deletePod"},
 		{audit.Change{Record: audit.Record{Who: "ada", Operation: "GET /admin/orgs", Query: "x=1"}}, "ada", "GET /admin/orgs", "x: 1"},
 	} {

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,22 +14,22 @@ import (
 
 // budgetData holds the data of the Budgets page.
 type budgetData struct {
+	head
+
 	Budgets part[money.BudgetList]
 	Fits    part[operator.Fits]
 	Filters form
 	Chips   []chip
 	Table   table
-	// FitsText names the tightest budget, and FitsTable lists the GPUs that fit into it.
+	// FitsTeam is the selected team, or otherwise the first one; "" without teams. FitsForm selects the team whose budgets apply too. FitsText names the budget that leaves the least, and FitsTable lists the GPUs that
+	// fit into it. FitsTable is nil if nothing fits.
+	FitsTeam  string
+	FitsForm  form
 	FitsText  string
-	FitsTable table
+	FitsTable *table
 	// FitsMore links to all GPU types, or is nil if all are shown.
 	FitsMore *button
-
-	tabs []tab
 }
-
-// Head implements headed.
-func (d budgetData) Head(*frame) head { return head{Title: "Budgets", Tabs: d.tabs} }
 
 // Sort orders of the Budgets page.
 const (
@@ -41,22 +40,20 @@ const (
 
 func loadBudgets(v *visit) (any, int, string) {
 	d, view := budgetData{}, v.Query("view")
-	q := url.Values{"limit": {"100"}, "sort": {asTree}}
+	q, fits := v.given("team", "search", "cursor"), v.given("team")
+	if teams := v.Teams(); v.Query("team") == "" && len(teams) > 0 {
+		fits.Set("team", teams[0])
+	}
+	d.FitsTeam = fits.Get("team")
+	q.Set("limit", "100")
 	switch view {
+	case asTree:
+		q.Set("sort", asTree)
 	case atRisk:
 		q.Set("sort", "exhaustion")
 		q.Set("at_risk", "true")
 	case byShare:
 		q.Set("sort", byShare)
-	}
-	for _, name := range []string{"team", "search", "cursor"} {
-		if value := v.Query(name); value != "" {
-			q.Set(name, value)
-		}
-	}
-	fits := url.Values{}
-	if team := v.Query("team"); team != "" {
-		fits.Set("team", team)
 	}
 	var used part[money.Costs]
 	together(
@@ -69,13 +66,13 @@ func loadBudgets(v *visit) (any, int, string) {
 		field{Name: "search", Label: "Search", Type: "search", Placeholder: "Team or key"},
 	)
 	d.Chips = v.chips(d.Filters)
-	for _, t := range []tab{{Title: "All", Path: ""}, {Title: "At risk", Path: atRisk}, {Title: "By share used", Path: byShare}} {
-		d.tabs = append(d.tabs, tab{Title: t.Title, Path: v.With("view", t.Path, "cursor", ""), Here: view == t.Path})
+	for _, t := range []tab{{Title: "All", Path: ""}, {Title: "At risk", Path: atRisk}, {Title: "By share used", Path: byShare}, {Title: "By team", Path: asTree}} {
+		d.Tabs = append(d.Tabs, tab{Title: t.Title, Path: v.With("view", t.Path, "cursor", ""), Here: view == t.Path})
 	}
 	if !d.Budgets.OK() {
 		return d, d.Budgets.Status, d.Budgets.Fault
 	}
-	d.Table = budgetTable(v, &d.Budgets.Is, view == "")
+	d.Table = budgetTable(v, &d.Budgets.Is, view == asTree)
 	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
 	d.fits(v, &used.Is)
 	return d, 0, ""
@@ -99,15 +96,64 @@ func budgetBar(b *money.BudgetRow) bar {
 		forecast = decimal(b.Forecast.Expected)
 	}
 	out := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), forecast)
-	if budgetAmount(b.Name, b.Limit) != amount(b.Limit) {
-		out.Label = countLabel(b.Name, b.Used, b.Reserved, b.Limit)
+	if countBudget(b.Name) {
+		out.Label = budgetAmount(b.Name, b.Used) + " used and " + budgetAmount(b.Name, b.Reserved) + " reserved of " + budgetAmount(b.Name, b.Limit)
 	}
 	return out
 }
 
-// countLabel describes the bar of a budget that is a count or a size.
-func countLabel(name, used, reserved, limit string) string {
-	return budgetAmount(name, used) + " used and " + budgetAmount(name, reserved) + " reserved of " + budgetAmount(name, limit)
+// isHourly reports whether a budget limits the hourly cost instead of the cost of a period.
+func isHourly(b *money.BudgetRow) bool { return b.Name == "per_hour" }
+
+// budgetCell shows an amount of a budget.
+func budgetCell(b *money.BudgetRow, text string) cell {
+	switch {
+	case b.Left == "":
+		return textCell("Unknown")
+	case isHourly(b):
+		return textCell(budgetAmount(b.Name, text), "per hour")
+	}
+	return textCell(budgetAmount(b.Name, text))
+}
+
+// takenText describes the used and reserved amounts of a budget, which add up to the limit together with the remaining amount.
+func takenText(b *money.BudgetRow) string {
+	text := budgetAmount(b.Name, b.Used)
+	if decimal(b.Reserved) > 0 {
+		text += " + " + budgetAmount(b.Name, b.Reserved)
+	}
+	if isHourly(b) {
+		text = "running now " + text + " per hour"
+	}
+	return text + " of " + budgetAmount(b.Name, b.Limit)
+}
+
+// budgetColumns returns the columns of a short list of budgets.
+func budgetColumns(v *visit) []column[money.BudgetRow] {
+	return []column[money.BudgetRow]{
+		{Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Scope), words(b.Name)) }},
+		{Title: takenTitle, Cell: func(b *money.BudgetRow) cell {
+			if b.Left == "" {
+				return textCell("Unknown")
+			}
+			return cell{Bar: new(budgetBar(b)), Sub: takenText(b)}
+		}},
+		{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return budgetCell(b, b.Left) }},
+		{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return outlook(v, b) }},
+	}
+}
+
+// takenTitle is the title of columns with bars and percentages of budgets.
+const takenTitle = "Used + reserved"
+
+// forecastColumn shows the forecast of a budget with its range.
+func forecastColumn() column[money.BudgetRow] {
+	return column[money.BudgetRow]{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
+		if b.Forecast == nil {
+			return textCell("–")
+		}
+		return textCell(amount(b.Forecast.Expected), amount(b.Forecast.Low)+" to "+amount(b.Forecast.High))
+	}}
 }
 
 // scopeCell shows the scope of a budget. Keys are indented below their team.
@@ -129,28 +175,33 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 	}
 	columns := []column[money.BudgetRow]{
 		{Key: "scope", Title: "Scope", Cell: scopeCell},
-		{Key: "budget", Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Name)) }},
-		{Key: "usage", Title: "Usage", Cell: func(b *money.BudgetRow) cell {
-			shape := budgetBar(b)
-			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "%"}
+		{Key: "budget", Title: "Budget", Value: func(b *money.BudgetRow) any { return title(b.Name) }},
+		{Key: "usage", Title: takenTitle, Cell: func(b *money.BudgetRow) cell {
+			if isHourly(b) {
+				return cell{Bar: new(budgetBar(b)), Sub: takenText(b)}
+			}
+			return cell{Bar: new(budgetBar(b)), Sub: strconv.Itoa(b.Percent) + "%"}
 		}},
-		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Used)) }},
-		{
-			Key: "reserved", Title: "Reserved", Number: true,
-			Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) },
-		},
-		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
-		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Limit)) }},
-		{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
-			if b.Forecast == nil {
+		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell {
+			c := budgetCell(b, b.Used)
+			if isHourly(b) {
+				c.Sub = "running now"
+			}
+			return c
+		}},
+		{Key: "reserved", Title: "Reserved", Number: true, Cell: func(b *money.BudgetRow) cell {
+			if isHourly(b) && decimal(b.Reserved) == 0 {
 				return textCell("–")
 			}
-			return textCell(amount(b.Forecast.Expected), amount(b.Forecast.Low)+" to "+amount(b.Forecast.High))
+			return budgetCell(b, b.Reserved)
 		}},
-		{Key: "exhausted", Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
+		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return budgetCell(b, b.Left) }},
+		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return budgetCell(b, b.Limit) }},
+		forecastColumn(),
+		{Key: "exhausted", Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return outlook(v, b) }},
 	}
-	spec := tableSpec[money.BudgetRow]{
-		Name: "budgets", Caption: "Budgets", Columns: columns,
+	return newTable(v, rows, tableSpec[money.BudgetRow]{
+		Name: "budgets", Caption: "Budgets", Columns: columns, Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Path: func(b *money.BudgetRow) string {
 			switch b.Kind {
 			case "team":
@@ -164,35 +215,102 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			Icon: "wallet", Title: "No budgets",
 			Text: "Budgets of the organisation, its teams and its keys appear here. Set a budget in the configuration.",
 		},
-	}
-	if list.Next != "" {
-		spec.Next = v.With("cursor", list.Next)
-	}
-	if v.Query("cursor") != "" {
-		spec.Prev = v.With("cursor", "")
-	}
-	return newTable(v, rows, spec)
+	})
 }
 
-// runsOut shows whether and when a budget runs out.
-func runsOut(v *visit, b *money.BudgetRow) cell {
-	switch limit := decimal(b.Limit); {
-	case limit > 0 && decimal(b.Used)+decimal(b.Reserved) >= limit:
-		return cell{Status: &status{levelBad, "Used up"}}
-	case b.UsedUp != "":
-		day := b.UsedUp
-		if at := boundary(b.UsedUp, v.zone(), 0); !at.IsZero() {
-			day = at.Format("2 Jan 2006")
-		}
-		return cell{Status: &status{levelWarn, day}}
-	case b.Ends != nil:
-		c := cell{Status: &status{levelGood, "Within budget"}, Sub: "resets " + b.Ends.In(v.zone()).Format("2 Jan 15:04")}
-		if b.AtRisk() {
-			c.Status = &status{levelWarn, "Near limit"}
-		}
-		return c
+// fitsText names the budget of which running resources leave over the least, and describes the rest of it.
+func fitsText(v *visit, f *operator.Fits) string {
+	text := "No daily, weekly, monthly, quarterly or total budget applies."
+	if f.Left != "" {
+		scope, name, _ := strings.Cut(f.Budget, ", ")
+		text = fmt.Sprintf("%s remain in the budget that leaves the least for new resources (%s, %s).", amount(f.Left), scope, words(name))
 	}
-	return textCell("–")
+	if f.Resets != nil {
+		text += " It resets at " + moment(v.When(f.Resets).At) + "."
+		if decimal(f.Free) <= 0 {
+			return text + " Nothing fits: running resources already use it up."
+		}
+		text += " If running resources continue until then, " + amount(f.Free) + " is left for new ones; the number of GPUs at once is for the time until then."
+	}
+	text += " Of the policies, only gpu_allow_list is considered"
+	if f.Denied > 0 {
+		text += ": it denies " + plural(f.Denied, "other GPU type")
+	}
+	return text + "."
+}
+
+// fits fills in the form and the GPUs that fit, starting with types that were used in the last 30 days.
+func (d *budgetData) fits(v *visit, used *money.Costs) {
+	d.FitsForm = v.filters(field{Name: "team", Label: "Also apply the budgets of", Type: "select", Options: names("", v.Teams(), d.FitsTeam)[1:]})
+	d.FitsForm.Path, d.FitsForm.Button, d.FitsForm.Fields[0].ID = d.FitsForm.Path+"#fits", "Show", "fits-team"
+	f := &d.Fits.Is
+	d.FitsText = fitsText(v, f)
+	list := f.GPUs
+	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {
+		d.FitsText = "No budget limits what " + cmp.Or(d.FitsTeam, "the organisation") + " can rent."
+		return
+	}
+	if f.Resets != nil && decimal(f.Free) <= 0 {
+		return
+	}
+	order := make(map[string]int)
+	for i := range used.Rows { // the highest cost first
+		order[used.Rows[i].GPU] = i - len(used.Rows)
+	}
+	slices.SortStableFunc(list, func(a, b operator.GPUFit) int { return cmp.Compare(order[a.GPU], order[b.GPU]) })
+	if all := len(list); all > fewGPUs && v.Query("gpus") == "" {
+		list = list[:fewGPUs]
+		d.FitsMore = &button{Title: fmt.Sprintf("Show all %d GPU types", all), Path: v.With("gpus", "all") + "#fits"}
+	}
+	t := newTable(v, list, tableSpec[operator.GPUFit]{
+		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
+		Columns: fitColumns(list, f.Resets != nil),
+		Empty: empty{
+			Icon: "wallet", Title: "No GPU types",
+			Text: "The policy gpu_allow_list permits no GPU type with a known price.",
+		},
+	})
+	d.FitsTable = &t
+}
+
+// fitColumns returns the columns of the GPUs that fit into a budget, which may reset. The duration is left out if every GPU can run until the
+// reset.
+func fitColumns(list []operator.GPUFit, resets bool) []column[operator.GPUFit] {
+	atOnce := "GPUs at once"
+	if resets {
+		atOnce += " until the reset"
+	}
+	columns := []column[operator.GPUFit]{
+		{Title: "GPU", Value: func(g *operator.GPUFit) any { return g.GPU }},
+		{Title: "Lowest price", Number: true, Cell: func(g *operator.GPUFit) cell { return textCell(amount(g.PerHour)+" per hour", g.Cloud+" cloud") }},
+		{Title: "One GPU runs for", Number: true, Cell: fitHours},
+		{Title: atOnce, Number: true, Cell: func(g *operator.GPUFit) cell {
+			if n := cmp.Or(g.UntilReset, g.AtOnce); n != nil {
+				return textCell(count(*n))
+			}
+			return textCell("No limit")
+		}},
+	}
+	if slices.ContainsFunc(list, func(g operator.GPUFit) bool { return !untilReset(&g) }) {
+		return columns
+	}
+	return slices.Delete(columns, 2, 3)
+}
+
+// untilReset reports whether one GPU can run until the budget resets.
+func untilReset(g *operator.GPUFit) bool { return g.UntilReset != nil && *g.UntilReset > 0 }
+
+// fitHours shows the hours that one GPU can run.
+func fitHours(g *operator.GPUFit) cell {
+	switch n := decimal(g.Hours); {
+	case g.Hours == "":
+		return textCell("No limit")
+	case untilReset(g):
+		return textCell("Until the reset", g.Hours+" h")
+	case n >= 72:
+		return textCell(chart.Requests.Format(n)+" h", fmt.Sprintf("%.0f days", n/24))
+	}
+	return textCell(g.Hours + " h")
 }
 
 // inTree moves the budgets of keys below the budgets of their teams.
@@ -222,65 +340,3 @@ func inTree(list []money.BudgetRow) (out []money.BudgetRow) {
 
 // fewGPUs is the number of GPU types that the page shows initially.
 const fewGPUs = 8
-
-// fits fills in the GPUs that fit, starting with types that were used in the last 30 days.
-func (d *budgetData) fits(v *visit, used *money.Costs) {
-	f := &d.Fits.Is
-	switch {
-	case f.Left != "":
-		scope, name, _ := strings.Cut(f.Budget, ", ")
-		d.FitsText = fmt.Sprintf("%s remain in the tightest budget (%s, %s).", amount(f.Left), scope, words(name))
-	default:
-		d.FitsText = "No daily, weekly, monthly, quarterly or total budget applies."
-	}
-	if f.Denied > 0 {
-		d.FitsText += " The policy gpu_allow_list denies " + plural(f.Denied, "other GPU type") + "."
-	}
-	list := f.GPUs
-	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {
-		d.FitsText, list = "No budget limits what "+cmp.Or(v.Query("team"), "the organisation")+" can rent.", nil
-	}
-	order := make(map[string]int)
-	for i := range used.Rows { // the highest cost first
-		order[used.Rows[i].GPU] = i - len(used.Rows)
-	}
-	slices.SortStableFunc(list, func(a, b operator.GPUFit) int { return cmp.Compare(order[a.GPU], order[b.GPU]) })
-	if all := len(list); all > fewGPUs && v.Query("gpus") == "" {
-		list = list[:fewGPUs]
-		d.FitsMore = &button{Title: fmt.Sprintf("Show all %d GPU types", all), Path: v.With("gpus", "all") + "#fits"}
-	}
-	hours := func(g *operator.GPUFit) cell {
-		if g.Hours == "" {
-			return textCell("No limit")
-		}
-		n := decimal(g.Hours)
-		if g.UntilReset != nil && *g.UntilReset > 0 {
-			return textCell("Until the reset", g.Hours+" h")
-		}
-		if n >= 72 {
-			return textCell(chart.Requests.Format(n)+" h", fmt.Sprintf("%.0f days", n/24))
-		}
-		return textCell(g.Hours + " h")
-	}
-	d.FitsTable = newTable(v, list, tableSpec[operator.GPUFit]{
-		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
-		Columns: []column[operator.GPUFit]{
-			{Title: "GPU", Cell: func(g *operator.GPUFit) cell { return textCell(g.GPU) }},
-			{Title: "Lowest price", Number: true, Cell: func(g *operator.GPUFit) cell {
-				return textCell(amount(g.PerHour)+" per hour",
-					g.Cloud+" cloud")
-			}},
-			{Title: "One GPU runs for", Number: true, Cell: hours},
-			{Title: "GPUs at once", Number: true, Cell: func(g *operator.GPUFit) cell {
-				if n := cmp.Or(g.UntilReset, g.AtOnce); n != nil {
-					return textCell(count(*n))
-				}
-				return textCell("No limit")
-			}},
-		},
-		Empty: empty{
-			Icon: "wallet", Title: "No limit",
-			Text: "The budgets of the organisation, or of the team selected above, limit these GPU hours.",
-		},
-	})
-}

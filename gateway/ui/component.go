@@ -1,12 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // The types in this file hold the data of the templates in assets/shell/components.html. Each type names its template.
@@ -63,7 +62,7 @@ func statusOf(word any) status {
 		level = levelGood
 	case "refused", "denied", "denies", "revoked", "failed", "error", "fault":
 		level = levelBad
-	case "pending", "unknown", "expired", "warn", "warns", "would deny", "idle", "no owner", "near limit", "throttled", "not complete":
+	case "pending", "unknown", "expired", "warn", "warns", "would deny", "idle", "near limit", "throttled", "not complete":
 		level = levelWarn
 	case "excepted", "changes", "changed", "shadow", "dry run":
 		level = levelInfo
@@ -73,23 +72,10 @@ func statusOf(word any) status {
 
 // shownAs returns the console's wording for a state of the API.
 func shownAs(state string) string {
-	switch state {
-	case "refused", "denies":
-		return "Denied"
-	case "in force":
-		return "Active"
-	case "not in force":
-		return "Inactive"
-	case "warns":
-		return "Warned"
-	case "would deny":
-		return "Would deny"
-	case "excepted":
-		return "Exempted"
-	case "granted":
-		return "Approved"
-	}
-	return title(state)
+	return cmp.Or(map[string]string{
+		"refused": "Denied", "denies": "Denied", "in force": "Active", "not in force": "Inactive",
+		"warns": "Warned", "excepted": "Exempted", "granted": "Approved",
+	}[state], title(state))
 }
 
 // wordOf returns a value of any string type as a string.
@@ -129,6 +115,8 @@ type change struct {
 	Share float64
 	// Than describes the earlier value, such as "the previous 30 days".
 	Than string
+	// Was is the earlier value, which is shown instead of the difference. It is empty unless a percentage would mislead.
+	Was string
 }
 
 // changeOf returns the change from before to now, or nil if before is zero.
@@ -136,12 +124,24 @@ func changeOf(now, before float64, than string) *change {
 	if before <= 0 {
 		return nil
 	}
-	return &change{now/before - 1, than}
+	return &change{now/before - 1, than, ""}
+}
+
+// changeOfCount is like changeOf for counts. It shows a small earlier count instead of a percentage.
+func changeOfCount(now, before int64, than string) *change {
+	c := changeOf(float64(now), float64(before), than)
+	if c != nil && before < 10 {
+		c.Was = count(before)
+	}
+	return c
 }
 
 // Text formats the difference with its sign.
 func (c change) Text() string {
 	n := int(math.Round(100 * c.Share))
+	if c.Was != "" {
+		return "was " + c.Was
+	}
 	if n > 0 {
 		return "+" + strconv.Itoa(n) + "%"
 	}
@@ -170,12 +170,13 @@ func (c change) Level() string {
 	return levelBad
 }
 
-// bar shows the used share of a limit: template "bar". All widths are in percent of the bar.
+// bar shows the used share of a limit: template "bar". All widths are in percent of the bar, which ends at the limit.
 type bar struct {
 	Used, Reserved, End string
-	// Mark is the position of the forecast, or "".
+	// Mark is the position of the forecast, or "". Over reports that the forecast exceeds the limit; the mark is then a cap at the end.
 	Mark string
-	// Percent is the used and reserved share of the limit.
+	Over bool
+	// Percent is the used and reserved share of the limit, rounded.
 	Percent int
 	// Level is good below 80 %, warn below 100 % or if the forecast exceeds the limit, and bad from 100 %.
 	Level string
@@ -183,35 +184,27 @@ type bar struct {
 	Label string
 }
 
-// newBar returns the bar of a budget in USD. A forecast of 0 is not shown. The bar ends at the limit or, if they are higher, at the
-// forecast or the used and reserved amounts, but at most at twice the limit.
+// newBar returns the bar of a budget in USD. A forecast of 0 is not shown.
 func newBar(limit, used, reserved, forecast float64) bar {
-	if limit <= 0 {
-		limit = math.SmallestNonzeroFloat64
-	}
-	end := min(2*limit, max(limit, used+reserved, forecast))
-	at := func(n float64) string { return coordinate(100 * min(1, n/end)) }
+	of := usdOf(limit)
+	limit = max(limit, math.SmallestNonzeroFloat64)
+	at := func(n float64) float64 { return 100 * min(1, n/limit) }
+	share := (used + reserved) / limit
 	b := bar{
-		Used: at(used), End: at(used), Reserved: coordinate(100 * min(1-min(1, used/end), reserved/end)),
-		Percent: int(min(9999, 100*(used+reserved)/limit)),
+		Used: coordinate(at(used)), End: coordinate(at(used)), Reserved: coordinate(at(used+reserved) - at(used)),
+		Percent: int(math.Round(min(9999, 100*share))), Over: forecast > limit, Level: levelGood,
 	}
-	b.Level = levelGood
 	switch {
-	case b.Percent >= 100:
+	case share >= 1:
 		b.Level = levelBad
-	case b.Percent >= 80 || forecast > limit:
+	case share >= 0.8 || b.Over:
 		b.Level = levelWarn
 	}
-	b.Label = usdOf(used) + " used and " + usdOf(reserved) + " reserved of " + usdOf(limit)
+	b.Label = usdOf(used) + " used and " + usdOf(reserved) + " reserved of " + of
 	if forecast > 0 {
-		b.Mark, b.Label = at(forecast), b.Label+", "+usdOf(forecast)+" forecast"
+		b.Mark, b.Label = coordinate(at(forecast)), b.Label+", "+usdOf(forecast)+" forecast"
 	}
 	return b
-}
-
-// barOf returns the bar of a budget without a forecast.
-func barOf(b money.Budget) bar {
-	return newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
 }
 
 // spark is a small line chart without axes: template "spark".

@@ -9,6 +9,8 @@ const (
 	loginCookie = "login"
 	// noticeCookie holds the notice of an action for the next page.
 	noticeCookie = "notice"
+	// nameCookie holds the name that an anonymous principal entered last.
+	nameCookie = "name"
 )
 
 // cookieName returns the name and the path of a cookie. Over TLS the name begins with __Host- (RFC 6265bis, section 4.1.3.2), so that other

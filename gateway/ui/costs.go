@@ -1,24 +1,23 @@
 package ui
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // costData holds the data of the cost explorer.
 type costData struct {
+	head
+
 	Costs    part[money.Costs]
 	Compared part[money.Comparison]
 	Filters  form
@@ -30,18 +29,7 @@ type costData struct {
 
 	by string
 	// since is the day of the organisation's first recorded cost. It is zero if it is unknown, or long ago.
-	since   time.Time
-	parents []link
-	actions []button
-}
-
-// Head implements headed.
-func (d costData) Head(f *frame) head {
-	h := head{Title: "Cost explorer", Parents: d.parents, Actions: d.actions}
-	if len(d.Chips) == 1 && (f.Query("team") != "" || f.Query("key") != "") {
-		h.Title = "Cost of " + strings.ToLower(d.Chips[0].Label) + " " + d.Chips[0].Value
-	}
-	return h
+	since time.Time
 }
 
 // costFilters are the parameters that filter costs.
@@ -53,7 +41,7 @@ var costFilters = []string{"team", "key", "kind", "resource", "gpu", "dc", "labe
 //
 //nolint:gochecknoglobals // read only
 var costGroups = []struct{ by, title string }{
-	{"team", "Team"}, {"key", "Key"}, {"gpu", "GPU type"}, {"kind", "Kind"}, {"dc", "Data centre"}, {"resource", "Resource"},
+	{"team", "Team"}, {"gpu", "GPU type"}, {"key", "Key"}, {"resource", "Resource"}, {"kind", "Kind"}, {"dc", "Data centre"},
 }
 
 // grouping returns the dimension that the page groups costs by.
@@ -102,11 +90,7 @@ func costExplorer(v *visit) (any, int, string) {
 	var before part[money.Costs]
 	var forecasts part[money.Forecasts]
 	list := with(q, "by", d.by)
-	for _, name := range []string{"sort", "cursor"} {
-		if value := v.Query(name); value != "" {
-			list.Set(name, value)
-		}
-	}
+	maps.Copy(list, v.given("sort", "cursor"))
 	together(
 		func() { d.Costs = ask[money.Costs](v, history, with(q, "by", d.by, "bucket", bucket)) },
 		func() {
@@ -129,6 +113,9 @@ func costExplorer(v *visit) (any, int, string) {
 	}
 	d.since = recorded(v, scopeOf(forecasts.Is.Scopes, "organisation"))
 	d.Chips = v.chips(d.Filters)
+	if len(d.Chips) == 1 && (v.Query("team") != "" || v.Query("key") != "") {
+		d.Title = "Cost of " + strings.ToLower(d.Chips[0].Label) + " " + d.Chips[0].Value
+	}
 	if !d.Costs.OK() {
 		return d, d.Costs.Status, d.Costs.Fault
 	}
@@ -159,7 +146,7 @@ func (d *costData) unmatched(v *visit, q url.Values) {
 		}
 		costs := ask[money.Costs](v, history, with(v.period.Values(), "by", by, "bucket", "total"))
 		for j := range costs.Is.Rows {
-			value := dimensionOf(&costs.Is.Rows[j], by)
+			value := dimensionOf(&costs.Is.Rows[j].CostGroup, by)
 			if x.Name == "label" && value != "" {
 				value = strings.TrimPrefix(by, "label:") + "=" + value
 			}
@@ -265,17 +252,10 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 		sum.Note += ", recorded since " + d.since.Format("2 Jan")
 	}
 	tiles := []tile{sum}
-	switch hours := v.period.To.Sub(from).Hours(); {
-	case hours <= 0:
+	if hours := v.period.To.Sub(from).Hours(); hours > 0 {
+		tiles = append(tiles, averageTile(total, hours, since))
+	} else {
 		tiles[0].Value = "–"
-	case hours <= 48:
-		tiles = append(tiles, tile{
-			Label: "Average per hour", Value: usdOf(total / max(1, hours)),
-			Note: "over " + plural(max(1, int(math.Round(hours))), "hour") + since,
-		})
-	default:
-		days := strings.TrimSuffix(strconv.FormatFloat(hours/24, 'f', 1, 64), ".0")
-		tiles = append(tiles, tile{Label: "Average per day", Value: usdOf(total / (hours / 24)), Note: "over " + days + " days" + since})
 	}
 	if f != nil {
 		tiles = append(tiles, tile{
@@ -284,6 +264,18 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 		}, monthOf(v, f))
 	}
 	return tiles
+}
+
+// averageTile shows a cost per hour or, for a time of more than two days, per day. since says when the time begins and may be empty.
+func averageTile(total, hours float64, since string) tile {
+	if hours <= 48 {
+		return tile{
+			Label: "Average per hour", Value: usdOf(total / max(1, hours)),
+			Note: "over " + plural(max(1, int(math.Round(hours))), "hour") + since,
+		}
+	}
+	days := strings.TrimSuffix(strconv.FormatFloat(hours/24, 'f', 1, 64), ".0")
+	return tile{Label: "Average per day", Value: usdOf(total / (hours / 24)), Note: "over " + days + " days" + since}
 }
 
 // monthOf shows the cost of a scope this month with its forecast, compared with the monthly budget of the scope.
@@ -295,8 +287,7 @@ func monthOf(v *visit, f *money.Forecast) tile {
 	}
 	for i := range f.Budgets {
 		if b := &f.Budgets[i]; b.Name == "per_month" {
-			full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), decimal(f.Month.Expected))
-			t.Bar, t.Unit, t.Note = &full, "of "+amount(b.Limit), "Forecast "+amount(f.Month.Expected)
+			t.budget(v, &money.BudgetRow{Budget: *b, Forecast: &f.Month})
 		}
 	}
 	return t
@@ -322,12 +313,12 @@ func (d *costData) groups(v *visit) (list []tab) {
 func (d *costData) links(v *visit, q url.Values) {
 	for _, name := range costFilters {
 		if q.Has(name) {
-			d.parents = []link{{Title: "All costs", Path: v.Link("cost")}}
+			d.Parents = v.parents("All costs", "cost")
 		}
 	}
 	file := v.r.URL.Query()
 	file.Set("org", v.org)
-	d.actions = []button{
+	d.Actions = []button{
 		{Title: "Download CSV", Icon: "download", Path: v.path + "cost.csv?" + file.Encode()},
 		{Title: "Download FOCUS", Icon: "download", Path: v.path + "focus.csv?" + file.Encode()},
 	}
@@ -336,20 +327,14 @@ func (d *costData) links(v *visit, q url.Values) {
 // table lists the groups with the share and trend of each.
 func (d *costData) table(v *visit) table {
 	rows := d.Compared.Is.Rows
-	of := func(c *money.ComparedCost) *money.Cost {
-		return &money.Cost{
-			Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
-			DataCenter: c.DataCenter, Labels: c.Labels,
-		}
-	}
 	shown := make([]groupSum, len(rows))
 	for i := range rows {
-		shown[i].id = groupID(of(&rows[i]), d.by)
+		shown[i].id = groupID(&rows[i].CostGroup, d.by)
 	}
 	series, _ := costSeries(&d.Costs.Is, d.by, d.Chart.Buckets, shown)
 	columns := []column[money.ComparedCost]{
-		{Key: "group", Title: title(groupTitle(d.by)), Cell: func(c *money.ComparedCost) cell { return d.groupCell(c, of(c)) }},
-		{Key: "cost", Title: "Cost", Number: true, Param: "usd", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.USD)) }},
+		{Key: "group", Title: title(groupTitle(d.by)), Cell: d.groupCell},
+		{Key: "cost", Title: "Cost", Param: "usd", Number: true, Value: func(c *money.ComparedCost) any { return dollars(c.USD) }},
 		{Key: "share", Title: "Share", Cell: func(c *money.ComparedCost) cell { return cell{Share: shareOf(c.Percent / 100)} }},
 		{
 			Key: "previous", Title: "Previous period", Number: true, Param: "previous",
@@ -370,12 +355,12 @@ func (d *costData) table(v *visit) table {
 			return cell{Change: changeOf(decimal(c.USD), decimal(c.Previous), "the previous period")}
 		}},
 		{Key: "trend", Title: "Trend by " + v.bucketName(v.period.Bucket()), Cell: func(c *money.ComparedCost) cell {
-			name := groupName(of(c), d.by)
-			return cell{Spark: newSpark(series[groupID(of(c), d.by)], "Cost of "+name+" by "+v.bucketName(v.period.Bucket()))}
+			name := groupName(&c.CostGroup, d.by)
+			return cell{Spark: newSpark(v.whole(&d.Costs.Is, series[groupID(&c.CostGroup, d.by)]), "Cost of "+name+" by "+v.bucketName(v.period.Bucket()))}
 		}},
 	}
 	return newTable(v, rows, tableSpec[money.ComparedCost]{
-		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: v.older("cursor", d.Compared.Is.Next),
+		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Order: "usd", Next: v.older("cursor", d.Compared.Is.Next),
 		Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
 		Empty: (&listing{Chips: d.Chips}).empty(v, empty{
 			Icon: "chart", Title: "No cost in this period",
@@ -386,11 +371,11 @@ func (d *costData) table(v *visit) table {
 }
 
 // groupCell shows the name of a group.
-func (d *costData) groupCell(c *money.ComparedCost, of *money.Cost) cell {
+func (d *costData) groupCell(c *money.ComparedCost) cell {
 	if d.by == "resource" && c.Name != "" {
 		return textCell(c.Name, c.Resource, strings.TrimSpace(c.Kind+" "+c.GPU))
 	}
-	return textCell(groupName(of, d.by))
+	return textCell(groupName(&c.CostGroup, d.by))
 }
 
 // drill returns the address of a group's costs by resource. For a resource, it returns the address of its page. It returns "" for
@@ -410,54 +395,4 @@ func (d *costData) drill(v *visit, c *money.ComparedCost) string {
 		return ""
 	}
 	return v.With(name, value, "by", "resource", "by_label", "", "sort", "", "cursor", "", "cols", "")
-}
-
-// costCSV serves the costs of the explorer by bucket and group as CSV.
-func (c *Console) costCSV(v *visit) {
-	v.enter(v.pageNamed("cost"))
-	by := grouping(v)
-	costs := ask[money.Costs](v, history, with(costQuery(v), "by", by, "bucket", cmp.Or(v.Query("bucket"), v.period.Bucket())))
-	if !costs.OK() {
-		v.fail(costs.Status, costs.Fault)
-		return
-	}
-	dimensions := strings.Split(by, ",")
-	lines := [][]string{slices.Concat([]string{"start", "end"}, dimensions, []string{"usd"})}
-	for i := range costs.Is.Rows {
-		r := &costs.Is.Rows[i]
-		line := []string{r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339)}
-		for _, dimension := range dimensions {
-			line = append(line, dimensionOf(r, dimension))
-		}
-		lines = append(lines, append(line, r.USD))
-	}
-	var text bytes.Buffer
-	if err := adminapi.WriteCSV(&text, lines); err != nil {
-		v.fail(http.StatusInternalServerError, "cannot write the CSV file")
-		return
-	}
-	v.download("cost", text.Bytes())
-}
-
-// focusCSV serves the costs of the explorer as CSV with the columns of FOCUS 1.2.
-func (c *Console) focusCSV(v *visit) {
-	v.enter(v.pageNamed("cost"))
-	write := ask[adminapi.Writer](v, exportRow, costQuery(v))
-	if !write.OK() {
-		v.fail(write.Status, write.Fault)
-		return
-	}
-	var text bytes.Buffer
-	if err := write.Is(&text); err != nil {
-		v.fail(adminapi.StatusOf(err))
-		return
-	}
-	v.download("focus", text.Bytes())
-}
-
-// download sends a CSV file as an attachment.
-func (v *visit) download(name string, text []byte) {
-	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`-`+v.org+`.csv"`)
-	_, _ = v.w.Write(text) // the client disconnected
 }

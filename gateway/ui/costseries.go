@@ -41,10 +41,10 @@ func groupSums(costs *money.Costs, by string) (list []groupSum) {
 	at := make(map[string]int)
 	for i := range costs.Rows {
 		r := &costs.Rows[i]
-		id := groupID(r, by)
+		id := groupID(&r.CostGroup, by)
 		if _, known := at[id]; !known {
 			at[id] = len(list)
-			list = append(list, groupSum{id: id, name: groupName(r, by)})
+			list = append(list, groupSum{id: id, name: groupName(&r.CostGroup, by)})
 		}
 		list[at[id]].usd += decimal(r.USD)
 	}
@@ -54,8 +54,8 @@ func groupSums(costs *money.Costs, by string) (list []groupSum) {
 	return list
 }
 
-// costSeries returns the costs by bucket of some groups by ID, and rest, the sum of all other groups. A range has few groups
-// that are shown and may have thousands that are not.
+// costSeries returns the costs of the shown groups by bucket, indexed by group ID. rest is the sum of all other groups by bucket. A range
+// has few shown groups and may have thousands of other groups.
 func costSeries(costs *money.Costs, by string, buckets []chart.Bucket, shown []groupSum) (series map[string][]float64, rest []float64) {
 	series, rest = make(map[string][]float64, len(shown)), make([]float64, len(buckets))
 	for _, g := range shown {
@@ -70,7 +70,7 @@ func costSeries(costs *money.Costs, by string, buckets []chart.Bucket, shown []g
 		if n < 0 {
 			continue
 		}
-		if values := series[groupID(r, by)]; values != nil {
+		if values := series[groupID(&r.CostGroup, by)]; values != nil {
 			values[n] += decimal(r.USD)
 		} else {
 			rest[n] += decimal(r.USD)
@@ -145,8 +145,16 @@ func sumsOf(costs *money.Costs, bucket string, n int) []float64 {
 	return sums[max(0, len(sums)-n):]
 }
 
+// whole returns the values of the buckets that have ended. The last bucket of costs up to now is incomplete, so a line would end in a drop.
+func (v *visit) whole(costs *money.Costs, values []float64) []float64 {
+	if !costs.To.After(v.now().Truncate(time.Hour)) {
+		return values
+	}
+	return values[:max(0, len(values)-1)]
+}
+
 // groupID returns the ID of the group that a cost belongs to.
-func groupID(c *money.Cost, by string) string {
+func groupID(c *money.CostGroup, by string) string {
 	var parts []string
 	for dimension := range strings.SplitSeq(by, ",") {
 		value := dimensionOf(c, dimension)
@@ -159,7 +167,7 @@ func groupID(c *money.Cost, by string) string {
 }
 
 // groupName returns the name of the group that a cost belongs to.
-func groupName(c *money.Cost, by string) string {
+func groupName(c *money.CostGroup, by string) string {
 	var names []string
 	for dimension := range strings.SplitSeq(by, ",") {
 		names = append(names, cmp.Or(dimensionOf(c, dimension), noneOf(dimension)))
@@ -190,7 +198,7 @@ func groupTitle(by string) string {
 	return strings.Join(titles, " and ")
 }
 
-func dimensionOf(c *money.Cost, dimension string) string {
+func dimensionOf(c *money.CostGroup, dimension string) string {
 	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
 		return c.Labels[label]
 	}

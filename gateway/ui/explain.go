@@ -12,17 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// dryRun holds a hypothetical request and the result of its evaluation in the form of a request's page, if any.
+// dryRun holds a hypothetical request and, after its evaluation, the result as a request's page shows it.
 type dryRun struct {
+	head
+
 	Asked  operator.ExplainBody
 	Report *requestData
 	// Keys are the IDs of keys to choose from.
 	Keys []string
-}
-
-// Head returns the header.
-func (dryRun) Head(*frame) head {
-	return head{Title: "Dry run", Text: "See the result of a request without sending it. Nothing is created or counted."}
 }
 
 // Fields returns the fields of the form.
@@ -31,18 +28,22 @@ func (d dryRun) Fields() []field {
 	for i := range methods {
 		methods[i].Title = methods[i].Value
 	}
+	body := d.Asked.Body
+	if d.Asked.Path == "" {
+		body = cmp.Or(body, exampleBody)
+	}
 	return []field{
 		{Name: "method", ID: "method", Label: "Method", Type: "select", Options: methods},
 		{Name: "path", ID: "path", Label: "Path", Value: cmp.Or(d.Asked.Path, "/v2/pods"), Required: true, Wide: true},
 		{Name: "key", ID: "key", Label: "Key ID of the caller", Value: d.Asked.Key, Required: true, Suggest: d.Keys},
 		{
-			Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: max(4, min(12, strings.Count(d.Asked.Body, "\n")+2)),
-			Value: d.Asked.Body, Wide: true, Hint: d.hint(),
+			Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: max(4, min(12, strings.Count(body, "\n")+2)),
+			Value: body, Wide: true, Hint: d.hint(),
 		},
 	}
 }
 
-// hint explains an empty body.
+// hint explains an empty body or the example.
 func (d dryRun) hint() string {
 	switch {
 	case d.Asked.Body != "" || d.Report != nil:
@@ -50,10 +51,13 @@ func (d dryRun) hint() string {
 	case d.Asked.Path != "":
 		return "The body of the recorded request was not stored. Paste the body here."
 	}
-	return `For example {"name": "train", "image": "ubuntu", "gpu": {"id": "NVIDIA L4", "count": 1}}`
+	return "An example that creates a pod. Replace it with the body of your request."
 }
 
-// Result returns the result as a status: invalid requests are not denials.
+// exampleBody is a request that creates a pod.
+const exampleBody = `{"name": "train", "image": "ubuntu:24.04", "gpu": {"id": "NVIDIA L4", "count": 1}}`
+
+// Result returns the result as a status. An invalid request is not shown as a denial.
 func (d dryRun) Result() status {
 	if s := d.Report.Status; s == http.StatusBadRequest || s == http.StatusUnprocessableEntity {
 		return status{levelBad, "Invalid request"}
@@ -75,7 +79,7 @@ func blank(v *visit) (any, int, string) { return v.dryRun(), 0, "" }
 
 // dryRun returns the hypothetical request before its evaluation.
 func (v *visit) dryRun() dryRun {
-	d := dryRun{Asked: v.asked()}
+	d := dryRun{Asked: v.asked(), head: head{Text: "See the result of a request without sending it. Nothing is created or counted."}}
 	if v.may(keyRow) {
 		for _, k := range ask[callers.List](v, keyRow, nil).Is.Keys {
 			d.Keys = append(d.Keys, k.ID)

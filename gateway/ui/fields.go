@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,8 @@ type form struct {
 	Icon       string
 	// Main marks the primary form of the page, and Danger a form with an irreversible action.
 	Main, Danger bool
+	// Deny is the address of a second button, which denies an approval request. It may be empty.
+	Deny string
 	// Subject completes the button's name for screen readers if a page has several forms with the same button.
 	Subject string
 	// Open reports that the submission of the form failed.
@@ -44,7 +47,7 @@ type field struct {
 // maxSuggested is the maximum number of suggested values of a field.
 const maxSuggested = 100
 
-// suggest adds values to the suggestions, except for empty ones and those among them.
+// suggest adds values to the suggestions. It omits empty values and duplicates.
 func (f *field) suggest(values ...string) {
 	for _, value := range values {
 		if value != "" && len(f.Suggest) < maxSuggested && !slices.Contains(f.Suggest, value) {
@@ -61,6 +64,20 @@ type option struct {
 
 // Numeric reports whether phones should show a numeric keyboard for the field.
 func (f field) Numeric() bool { return f.Type == "number" }
+
+// nameFields returns the field for the name of an anonymous principal, which is recorded with its action. It holds the last name that was
+// entered in this browser. Other principals have a name.
+func (v *visit) nameFields() []field {
+	if !v.scope.Anonymous {
+		return nil
+	}
+	last, _ := v.cookie(v.r, nameCookie)
+	last, _ = url.QueryUnescape(last) // an invalid value is shown as no name
+	return []field{{Name: "by", Label: "Your name", Value: last, Required: true, Max: maxName}}
+}
+
+// maxName is the maximum length of the name of an anonymous principal.
+const maxName = 100
 
 // options returns an option for each value. The title of an option equals its value.
 func options(values []string, chosen ...string) (out []option) {

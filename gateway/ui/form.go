@@ -71,8 +71,8 @@ func (v *visit) confirm(c *confirmation, page string) {
 	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Page: page, Data: c})
 }
 
-// again shows the page of a form after a failed submission, with the error and the submitted values. If the page cannot show the form, it
-// shows only the error.
+// again shows the page of a form after a failed submission, with the error and the submitted values. If the page cannot show the form,
+// again shows only the error.
 func (v *visit) again(action string, form url.Values, back string, err error) {
 	status, fault := adminapi.StatusOf(err)
 	v.retry(action, form, back, status, fault)
@@ -112,21 +112,16 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.render(status, p.name, frame{Title: p.title, Page: p.entry(), Fault: missing, Failure: fault, Data: data})
 }
 
-// Failed reports whether the page shows a form again because its submission failed: the form of the action and, unless id is empty, of the
-// subject with this ID.
+// Failed reports whether the submission of an action's form failed, so that the page shows the form again. If id is not empty, only the
+// form for the subject with that ID counts.
 func (v *visit) Failed(action, id string) bool {
 	return v.typed != nil && v.action == action && (id == "" || v.typed.Get("id") == id)
 }
 
-// Chosen reports whether a value of a field was selected in a form with a failed submission.
-func (v *visit) Chosen(action, name, value string) bool {
-	return v.Failed(action, "") && slices.Contains(v.typed[name], value)
-}
-
-// sent returns the submitted fields, except for the field back, and the address of the page that contains the form.
+// sent returns the submitted fields without the field "back", and the address of the page that contains the form.
 func (v *visit) sent() (form url.Values, back string, err error) {
 	if err := v.r.ParseForm(); err != nil {
-		return nil, "", adminapi.BadRequestError{Reason: "cannot read the form"}
+		return nil, "", adminapi.BadRequestError{Reason: "the submitted form cannot be parsed"}
 	}
 	form = make(url.Values)
 	for name, values := range v.r.PostForm { //nolint:forbidigo // a submitted form, not http.PostForm

@@ -17,13 +17,12 @@ func decimal(text string) float64 {
 	return n
 }
 
-// usd formats an amount with two decimals. An amount below one cent keeps all its digits.
-func usd(text string) string {
-	n := decimal(text)
-	if text == "" || n != 0 && math.Abs(n) < 0.01 {
-		return text
+// usdLimit formats an amount as a limit that permits it: in USD, rounded up to cents.
+func usdLimit(text string) string {
+	if text == "" {
+		return ""
 	}
-	return strconv.FormatFloat(n, 'f', 2, 64)
+	return strconv.FormatFloat(math.Ceil(decimal(text)*100-1e-6)/100, 'f', 2, 64)
 }
 
 // amount formats an amount of the API in USD, such as $1,234.56. It returns "" for an empty text.
@@ -34,14 +33,14 @@ func amount(text string) string {
 	return usdOf(decimal(text))
 }
 
-// usdOf formats an amount in USD with separators and two decimals, or with up to six decimals below half a cent.
+// usdOf formats an amount in USD with separators and two decimals. It describes an amount below one cent in words.
 func usdOf(n float64) string {
 	sign := ""
 	if n < 0 {
 		sign, n = "-", -n
 	}
-	if n != 0 && n < 0.005 {
-		return sign + "$" + strings.TrimRight(strconv.FormatFloat(n, 'f', 6, 64), "0")
+	if n != 0 && n < 0.01 {
+		return "less than $0.01"
 	}
 	whole, cents, _ := strings.Cut(strconv.FormatFloat(n, 'f', 2, 64), ".")
 	return sign + "$" + grouped(whole) + "." + cents
@@ -66,7 +65,8 @@ func grouped(digits string) string {
 // hoursPerMonth is the number of hours that the gateway bases monthly prices on.
 const hoursPerMonth = 730
 
-// readings rewrite the figures of notes and reasons of the API, which have as many decimals as the ledger, in order.
+// readings are rewrites of amounts, counts and durations in notes and reasons of the API, applied in order. The API returns amounts with
+// all decimals of the ledger.
 //
 //nolint:gochecknoglobals // read only
 var readings = []struct {
@@ -74,6 +74,7 @@ var readings = []struct {
 	// read formats a match, given its subexpressions.
 	read func(m []string) string
 }{
+	{regexp.MustCompile(`\$\.([A-Za-z_])`), func(m []string) string { return m[1] }}, // $.gpu.count is gpu.count
 	{regexp.MustCompile(`\b(\d+) x (\d+ GB)?`), func(m []string) string {
 		if m[1] == "1" && m[2] != "" {
 			return m[2]
@@ -95,7 +96,7 @@ var readings = []struct {
 	}},
 }
 
-// readable rewrites the figures of a note or reason of the API: money with two decimals, counts and durations with their units.
+// readable rewrites the figures in a note or reason of the API: amounts with two decimals, counts and durations with their units.
 func readable(text string) string {
 	for _, r := range readings {
 		text = r.find.ReplaceAllStringFunc(text, func(found string) string { return r.read(r.find.FindStringSubmatch(found)) })

@@ -37,10 +37,13 @@ type head struct {
 	Actions []button
 }
 
-// headed is implemented by page data with its own header. The header of other pages has only the title.
+// headed is implemented by page data with its own header, such as data that embeds a head. The header of other pages has only the title.
 type headed interface {
 	Head(f *frame) head
 }
+
+// Head implements headed.
+func (h head) Head(*frame) head { return h }
 
 // Head returns the header of the page. The title defaults to the title of the frame, which is also the title of an error page.
 func (f *frame) Head() (h head) {
@@ -60,18 +63,17 @@ func (v *visit) Base() string { return v.path }
 // further parameters; parameters with an empty value are omitted.
 func (v *visit) Link(at string, pairs ...string) string {
 	q := url.Values{}
+	if v.r != nil && v.period.Chosen {
+		q = v.given("range", "from", "to")
+	}
 	if v.org != "" && v.rows != nil {
 		q.Set("org", v.org)
 	}
-	if v.r != nil {
-		for _, name := range []string{"range", "from", "to"} {
-			if value := v.r.URL.Query().Get(name); value != "" && v.period.Chosen {
-				q.Set(name, value)
-			}
-		}
-	}
 	return address(v.path+at, q, pairs)
 }
+
+// parents returns the link to the parent page with the given title and path.
+func (v *visit) parents(title, at string) []link { return []link{{Title: title, Path: v.Link(at)}} }
 
 // With returns the address of this page with other parameters. An empty value removes a parameter.
 func (v *visit) With(pairs ...string) string {
@@ -115,17 +117,14 @@ func (f *frame) Open() bool { return f.people.open() }
 // Searchable reports whether the console has a search page.
 func (f *frame) Searchable() bool { return f.rows != nil }
 
-// Unnamed reports whether the principal is anonymous and has to enter a name for each record.
-func (f *frame) Unnamed() bool { return f.scope.Anonymous }
-
 // Org returns the organisation of the page.
 func (f *frame) Org() string { return f.org }
 
 // Orgs returns the organisations that the principal may access.
 func (f *frame) Orgs() []adminapi.Tenant { return f.scope.Visible() }
 
-// Switch returns links to the same page of other organisations, or to the first page if this page is about one object. Only a named time
-// range is kept, because other parameters refer to this organisation.
+// Switch returns links that switch to another organisation. Each link leads to the same page or, if this page is about a single object, to
+// the first page. It keeps a named time range and drops all other parameters, because they refer to the current organisation.
 func (f *frame) Switch() (out []link) {
 	at := f.path
 	if slices.ContainsFunc(f.pages, func(p *page) bool { return p == f.page && !strings.Contains(p.at, "{id}") }) {
@@ -165,7 +164,8 @@ func (f *frame) Back() string {
 	return ""
 }
 
-// Return returns the address to show after a form of the layout: this page or, after a POST, the first page.
+// Return returns the address that the browser shows after the user submits a form in the layout of the page. It returns the address of this
+// page or, if this page is the response to a POST request, the address of the console's first page.
 func (f *frame) Return() string {
 	if f.Read() {
 		return f.Here()
@@ -179,7 +179,8 @@ func (v *visit) Path() string { return v.r.URL.Path }
 // Query returns a query parameter of the page.
 func (v *visit) Query(name string) string { return v.r.URL.Query().Get(name) }
 
-// Kept returns the non-empty parameters of the page, sorted and without the named ones, as hidden fields of a form that replaces those.
+// Kept returns hidden form fields that preserve the query parameters of the page. without contains the names of the parameters that the
+// form's own fields set. Kept omits these parameters and empty ones, and sorts the fields by name.
 func (v *visit) Kept(without ...string) (out []hiddenField) {
 	q := v.r.URL.Query()
 	names := make([]string, 0, len(q))
@@ -198,9 +199,6 @@ func (v *visit) Kept(without ...string) (out []hiddenField) {
 	}
 	return out
 }
-
-// Can reports whether the principal may call an endpoint.
-func (v *visit) Can(pattern string) bool { return v.may(pattern) }
 
 // Now returns the current time in the organisation's zone.
 func (v *visit) Now() time.Time { return v.now().In(v.zone()) }

@@ -57,18 +57,19 @@ func hostileBudgets() budgetData {
 
 func hostileCost() map[string]any {
 	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.HoldList]()
-	one := oneResource{id: hostile, name: hostile, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
+	one := oneResource{id: hostile, head: head{Title: hostile}, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
 	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
 	one.describe(v, &list.Is.Resources[0], &idle.Is)
 	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))
 	found := of[operator.SearchResults]()
-	resources := resourceData{List: list, Idle: idle, Filters: costFilterForm(v), Table: resourceTable(v, &list.Is, idleByID(&idle.Is))}
-	resources.List.Is.Loss.Rebuilt = nil
+	list.Is.Loss.Rebuilt = nil
+	form := costFilterForm(v)
+	resources := listing{Notes: ledgerNotes(&list.Is), Filters: &form, Table: resourceTable(v, &list.Is, idleByID(&idle.Is))}
 	return map[string]any{
 		"cost": hostileExplorer(), "budgets": hostileBudgets(), "resources": resources, "resource": one,
-		"reservations": reservationData{List: holds, Table: holdTable(v, holds.Is.Holds)},
-		"idle":         idleData{List: idle, Table: idleTable(v, idle.Is.Resources)},
-		"search":       searchData{Found: found, Table: searchTable(v, found.Is.Results, empty{}), text: hostile},
+		"reservations": listing{Table: holdTable(v, holds.Is.Holds)},
+		"idle":         listing{Table: idleTable(v, idle.Is.Resources)},
+		"search":       newSearchData(v, &found.Is),
 	}
 }
 

@@ -42,6 +42,6 @@ func hostileSystem() map[string]any {
 	return map[string]any{
 		"configuration": newConfigData(v, &inForce, diff, filled[[]operator.Revision]().([]operator.Revision)),
 		"gateways":      newGatewayData(v, &overview.Is, &report.Is, of[envoy.Status]()),
-		"alerts":        alertPage(v, &list.Is),
+		"alerts":        newAlertData(v, &list.Is, of[money.BudgetList](), nil),
 	}
 }

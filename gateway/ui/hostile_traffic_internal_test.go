@@ -1,19 +1,25 @@
 package ui
 
 import (
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 func hostileTraffic() map[string]any {
-	requests := filled[requestsData]().(requestsData)
-	requests.Outcomes.Status, requests.Uncounted = 0, false
+	requests, outcomes := filled[decisions.List]().(decisions.List), of[decisions.OutcomeCounts]()
+	limits := filled[operator.LimitList]().(operator.LimitList)
+	calls := filled[legacy.List]().(legacy.List)
 	return map[string]any{
-		"requests": requests,
+		"requests": newRequestsData(hostileVisit("requests"), &requests, &outcomes, map[string]string{hostile: hostile}),
 		"request":  filled[requestData](),
-		"limits":   filled[limitData](),
-		"legacy":   filled[legacyData](),
+		"limits":   newLimitData(hostileVisit("limits"), &limits),
+		"legacy":   newLegacyData(hostileVisit("legacy"), &calls),
 	}
 }
 
@@ -25,22 +31,20 @@ func hostileRequests() []approval.Record {
 }
 
 // hostileHeld are the hostile data of the page of existing resources.
-func hostileHeld() policyData {
-	held := of[explain.Audit]()
-	return policyData{Held: &held}
+func hostileHeld() listing {
+	held := filled[explain.Audit]().(explain.Audit)
+	return heldListing(hostileVisit("policies"), &held)
 }
 
 func hostilePolicy() map[string]any {
-	list := filled[policyData]().(policyData)
-	list.Held, list.Counts = nil, of[decisions.PolicyCounts]()
-	policy := filled[policyPage]().(policyPage)
-	policy.Counts.Status, policy.Latest.Status = 0, 0
+	counts := of[decisions.PolicyCounts]()
+	policy, exceptions := filled[operator.PolicyDetails]().(operator.PolicyDetails), filled[[]alerts.Exception]().([]alerts.Exception)
 	return map[string]any{
 		"dryrun":     filled[dryRun](),
-		"approvals":  approvalData{List: approval.List{Approvals: hostileRequests()}},
-		"policies":   list,
-		"policy":     policy,
+		"approvals":  newApprovalData(hostileVisit("approvals"), hostileRequests(), nil, nil),
+		"policies":   policyListing(hostileVisit("policies"), filled[[]operator.PolicyDetails]().([]operator.PolicyDetails), counts),
+		"policy":     newPolicyPage(hostileVisit("policies"), &policy, counts, of[decisions.List](), exceptions),
 		"playground": filled[playground](),
-		"exceptions": filled[exceptionData](),
+		"exceptions": exceptionList(hostileVisit("exceptions"), slices.Clone(exceptions)),
 	}
 }

@@ -10,60 +10,54 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
-// legacyRow is the pattern of the endpoint about callers of retired APIs.
-const legacyRow = "GET /admin/legacy"
-
-// legacyPage returns the page about callers of retired APIs.
-func legacyPage() *page {
-	return &page{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: loadLegacy}
-}
-
 // legacyData holds the data of the page about callers of retired APIs.
-type legacyData struct{ legacy.List }
+type legacyData struct {
+	listing
+
+	Brownouts table
+}
 
 func loadLegacy(v *visit) (any, int, string) {
 	list := ask[legacy.List](v, legacyRow, nil)
-	return legacyData{list.Is}, list.Status, list.Fault
+	return newLegacyData(v, &list.Is), list.Status, list.Fault
 }
 
-// Head returns the header.
-func (legacyData) Head(*frame) head {
-	return head{Title: "Legacy APIs", Text: "Programs that still call the v1 and GraphQL APIs, and the v2 operation to call instead."}
+func newLegacyData(v *visit, list *legacy.List) legacyData {
+	d := legacyData{Brownouts: brownoutTable(v, list.Brownouts)}
+	d.Tiles, d.Table = legacyTiles(v, list.Calls), legacyTable(v, list.Calls)
+	d.Text = "Programs that still call the v1 and GraphQL APIs, and the v2 operations to call instead."
+	return d
 }
 
-// Tiles returns a summary of the calls.
-func (d legacyData) Tiles(f *frame) []tile {
-	if len(d.Calls) == 0 {
+// legacyTiles returns a summary of the calls.
+func legacyTiles(v *visit, list []legacy.Call) []tile {
+	if len(list) == 0 {
 		return nil
 	}
-	calls, last := int64(0), time.Time{}
+	calls, first, last := int64(0), list[0].First, time.Time{}
 	programs, keys := map[string]bool{}, map[string]bool{}
-	for i := range d.Calls {
-		c := &d.Calls[i]
+	for i := range list {
+		c := &list[i]
 		calls += c.Count
 		programs[c.Key+"\x00"+c.Agent], keys[c.Key] = true, true
+		if c.First.Before(first) {
+			first = c.First
+		}
 		if c.Last.After(last) {
 			last = c.Last
 		}
 	}
 	return []tile{
 		{Label: "Programs", Value: count(int64(len(programs))), Note: "with " + plural(len(keys), "key")},
-		{Label: "Calls", Value: count(calls), Note: "since " + f.Since(d.Calls)},
-		{Label: "Last call", Value: f.When(last).Text(), Note: f.When(last).Exact()},
+		{Label: "Calls", Value: count(calls), Note: "since " + first.In(v.zone()).Format("2 Jan 2006")},
+		{Label: "Last call", Value: v.When(last).Text(), Note: v.When(last).Exact()},
 	}
 }
 
-// Since formats the time of the earliest call.
-func (v *visit) Since(calls []legacy.Call) string {
-	first := slices.MinFunc(calls, func(a, b legacy.Call) int { return a.First.Compare(b.First) })
-	return first.First.In(v.zone()).Format("2 Jan 2006")
-}
-
-// Table lists client programs by their latest call.
-func (d legacyData) Table(f *frame) table {
-	list := slices.Clone(d.Calls)
+// legacyTable lists client programs by their latest call.
+func legacyTable(v *visit, list []legacy.Call) table {
 	slices.SortStableFunc(list, func(a, b legacy.Call) int { return b.Last.Compare(a.Last) })
-	return newTable(f.visit, list, tableSpec[legacy.Call]{
+	return newTable(v, list, tableSpec[legacy.Call]{
 		Name: "legacy", Caption: "Programs that call retired APIs", Whole: true,
 		Empty: empty{
 			Icon: "check", Title: "No calls to legacy APIs",
@@ -71,28 +65,22 @@ func (d legacyData) Table(f *frame) table {
 		},
 		Columns: []column[legacy.Call]{
 			{
-				Key: "program", Title: "Program", Compare: byText(func(c *legacy.Call) string { return c.Agent }),
+				Key: "program", Title: "Program", Sort: true, Value: func(c *legacy.Call) any { return c.Agent },
 				Cell: func(c *legacy.Call) cell { return textCell(agentName(c.Agent)) },
 			},
-			{Key: "key", Title: "Key", Compare: byText(func(c *legacy.Call) string { return c.Key }), Cell: func(c *legacy.Call) cell {
-				return linkCell(c.Key, f.Link("requests", "key", c.Key, "range", last7Days))
-			}},
+			{
+				Key: "key", Title: "Key", Sort: true, Value: func(c *legacy.Call) any { return c.Key },
+				Cell: func(c *legacy.Call) cell {
+					return linkCell(c.Key, v.Link("requests", "key", c.Key, "range", last7Days))
+				},
+			},
 			{Key: "operation", Title: "Operation", Cell: func(c *legacy.Call) cell { return textCell(c.Operation, dialectName(c.Dialect)) }},
 			{Key: "instead", Title: "Use instead", Cell: insteadCell},
-			{
-				Key: "count", Title: "Calls", Number: true, Compare: func(a, b *legacy.Call) int { return cmp.Compare(a.Count, b.Count) },
-				Cell: func(c *legacy.Call) cell { return textCell(count(c.Count)) },
-			},
-			{
-				Key: "errors", Title: "Errors", Number: true,
-				Cell: func(c *legacy.Call) cell { return textCell(count(c.Statuses["4xx"] + c.Statuses["5xx"])) },
-			},
-			{
-				Key: "last", Title: "Last call", Compare: byTime(func(c *legacy.Call) time.Time { return c.Last }),
-				Cell: func(c *legacy.Call) cell { return f.whenCell(c.Last) },
-			},
+			{Key: "count", Title: "Calls", Sort: true, Number: true, Value: func(c *legacy.Call) any { return c.Count }},
+			{Key: "errors", Title: "Errors", Number: true, Value: func(c *legacy.Call) any { return c.Statuses["4xx"] + c.Statuses["5xx"] }},
+			{Key: "last", Title: "Last call", Sort: true, Value: func(c *legacy.Call) any { return c.Last }},
 			{Key: "lost", Title: "Fields without a v2 equivalent", Cell: lostCell},
-			{Key: "brownout", Title: "Brownout", Cell: func(c *legacy.Call) cell { return brownoutCell(f.visit, c.Refused) }},
+			{Key: "brownout", Title: "Planned outage", Cell: func(c *legacy.Call) cell { return brownoutCell(v, c.Refused) }},
 		},
 	})
 }
@@ -136,19 +124,19 @@ func brownoutCell(v *visit, b *legacy.Brownout) cell {
 	return v.whenCell(b.From)
 }
 
-// BrownoutTable lists the weekly times at which requests to retired APIs are rejected.
-func (d legacyData) BrownoutTable(f *frame) table {
-	return newTable(f.visit, slices.Clone(d.Brownouts), tableSpec[legacy.Brownout]{
-		Name: "brownouts", Caption: "Brownouts of the next seven days", Columns: []column[legacy.Brownout]{
-			{Title: "API", Cell: func(b *legacy.Brownout) cell { return textCell(cmp.Or(dialectName(b.Dialect), b.Dialect)) }},
+// brownoutTable lists the weekly times at which requests to retired APIs are rejected.
+func brownoutTable(v *visit, list []legacy.Brownout) table {
+	return newTable(v, list, tableSpec[legacy.Brownout]{
+		Name: "brownouts", Caption: "Planned outages of the next seven days", Columns: []column[legacy.Brownout]{
+			{Title: "API", Value: func(b *legacy.Brownout) any { return cmp.Or(dialectName(b.Dialect), b.Dialect) }},
 			{Title: "Status", Cell: func(b *legacy.Brownout) cell {
 				if b.Now {
 					return cell{Status: &status{levelBad, "Refused now"}}
 				}
 				return cell{Status: &status{levelInfo, "Scheduled"}}
 			}},
-			{Title: "From", Cell: func(b *legacy.Brownout) cell { return textCell(moment(b.From.In(f.zone()))) }},
-			{Title: "To", Cell: func(b *legacy.Brownout) cell { return textCell(moment(b.Until.In(f.zone()))) }},
+			{Title: "From", Value: func(b *legacy.Brownout) any { return moment(b.From.In(v.zone())) }},
+			{Title: "To", Value: func(b *legacy.Brownout) any { return moment(b.Until.In(v.zone())) }},
 		},
 	})
 }

@@ -1,9 +1,11 @@
 package ui
 
-// listing is a page with a form of filters, the active filters, and a table: template "listing".
+// listing is a page with tiles, a form of filters, the active filters, and a table: template "listing".
 type listing struct {
-	// About is the header of the page. The zero value shows only the page title.
-	About   head
+	head
+
+	// Tiles are metrics of the list.
+	Tiles   []tile
 	Filters *form
 	Chips   []chip
 	Notes   []note
@@ -12,19 +14,16 @@ type listing struct {
 	Hint string
 }
 
-// Head implements headed.
-func (l listing) Head(*frame) head { return l.About }
-
 // filtered returns a listing with filters.
 func (v *visit) filtered(fields ...field) listing {
 	f := v.filters(fields...)
 	return listing{Filters: &f, Chips: v.chips(f)}
 }
 
-// empty returns the empty state of the list: otherwise or, if filters are active, a link that removes them.
-func (l *listing) empty(v *visit, otherwise empty) empty {
+// empty returns the empty state of the list. It is unfiltered if no filter is active, and otherwise has a link that removes the filters.
+func (l *listing) empty(v *visit, unfiltered empty) empty {
 	if len(l.Chips) == 0 {
-		return otherwise
+		return unfiltered
 	}
 	return empty{
 		Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.",
@@ -32,7 +31,7 @@ func (l *listing) empty(v *visit, otherwise empty) empty {
 	}
 }
 
-// older returns the address of older entries with the given cursor parameter, or "" if next is empty.
+// older returns the address of other entries, given the parameter for the position and its value, or "" if the value is empty.
 func (v *visit) older(parameter, next string) string {
 	if next == "" {
 		return ""
@@ -40,7 +39,7 @@ func (v *visit) older(parameter, next string) string {
 	return v.With(parameter, next)
 }
 
-// newest returns the address of the newest entries, or "" on their own page.
+// newest returns the address of the newest entries, or "" if this page shows the newest entries.
 func (v *visit) newest(parameter string) string {
 	if v.Query(parameter) == "" {
 		return ""

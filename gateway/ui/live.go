@@ -35,14 +35,14 @@ func (c *Console) live(v *visit) {
 	admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
 }
 
-// LiveAddress returns the address of the event stream, or "" if the page shows older requests.
-func (f *frame) LiveAddress() string {
-	if f.Query("before") != "" || f.ended() {
+// liveAddress returns the address of the event stream, or "" if the page shows older requests.
+func (v *visit) liveAddress() string {
+	if v.Query("before") != "" || v.ended() {
 		return ""
 	}
-	q := f.query(decisionStream)
-	if q.Get("org") == "" && f.org != "" {
-		q.Set("org", f.org)
+	q := v.query(decisionStream)
+	if q.Get("org") == "" && v.org != "" {
+		q.Set("org", v.org)
 	}
 	return livePath + "?" + q.Encode()
 }

@@ -207,7 +207,7 @@ func TestCostsBecomeSeries(t *testing.T) {
 	day := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	costs := &money.Costs{From: day, To: day.AddDate(0, 0, 3)}
 	for i := range 10 {
-		costs.Rows = append(costs.Rows, money.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
+		costs.Rows = append(costs.Rows, money.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), CostGroup: money.CostGroup{Team: string(rune('a' + i))}, USD: "1"})
 	}
 	costs.Rows[0].USD, costs.Rows[9].Team = "5.5", ""
 	v := &visit{period: period{From: day, To: day.AddDate(0, 0, 3)}, Console: &Console{now: time.Now}}
@@ -222,7 +222,7 @@ func TestCostsBecomeSeries(t *testing.T) {
 	if c := costChart(v, "x", costs, "team"); len(c.Buckets) != 3 {
 		t.Errorf("%d buckets, want 3 days", len(c.Buckets))
 	}
-	if got := groupName(&costs.Rows[9], "team,label:project"); got != "No team, No label project" {
+	if got := groupName(&costs.Rows[9].CostGroup, "team,label:project"); got != "No team, No label project" {
 		t.Errorf("the group of costs without a team: %q", got)
 	}
 }

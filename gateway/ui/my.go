@@ -36,16 +36,14 @@ type ownApprovals struct {
 
 // myData holds the data of the first page of callers.
 type myData struct {
+	head
+
 	Notes                              []note
 	Tiles                              []tile
 	Facts                              []fact
 	Attention                          attention
 	Budgets, Limits, Resources, Denied table
-	about                              head
 }
-
-// Head implements headed.
-func (d myData) Head(*frame) head { return d.about }
 
 // ownRows is the maximum number of rows of a table on the first page.
 const ownRows = 5
@@ -54,7 +52,7 @@ const ownRows = 5
 const countedDenials = 100
 
 func my(v *visit) (any, int, string) {
-	f := myFacts{me: own[selfservice.Me](v, "me", nil)}
+	f := myFacts{me: own[selfservice.Me](v, "me", url.Values{"forecast": {"true"}})}
 	together( // each part may exceed the rate limit of the key; the page shows the others
 		func() { f.resources = own[ownResources](v, "resources", nil) },
 		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
@@ -70,7 +68,7 @@ func newMy(v *visit, f *myFacts) myData {
 	me := &f.me.Is
 	d := myData{Facts: myIdentity(v, me), Attention: myAttention(v, f), Tiles: myTiles(v, f)}
 	if me.Team != "" {
-		d.about.Title = "Team " + me.Team
+		d.Title = "Team " + me.Team
 	}
 	for _, unknown := range me.Unknown {
 		d.Notes = append(d.Notes, note{levelBad, "Unknown: " + unknown})
@@ -80,7 +78,7 @@ func newMy(v *visit, f *myFacts) myData {
 			d.Notes = append(d.Notes, note{levelWarn, "Unknown: " + p.what + ": " + p.fault})
 		}
 	}
-	d.Budgets = ownBudgets(v, me.Budgets)
+	d.Budgets = ownBudgets(v, ownBudgetRows(me.Budgets))
 	d.Limits = ownLimits(v, me.Limits)
 	list := f.resources.Is.Resources
 	slices.SortStableFunc(list, func(a, b selfservice.Resource) int {
@@ -129,18 +127,29 @@ func mayApprove(g *selfservice.Grants) string {
 	return upper(cmp.Or(strings.Join(limits, ", "), "no limit is set"))
 }
 
+// ownBudgetRows returns the budgets of a caller as the operators' pages show them.
+func ownBudgetRows(list []selfservice.Budget) (out []money.BudgetRow) {
+	for i := range list {
+		b := &list[i]
+		kind, id, _ := strings.Cut(b.Scope, " ")
+		out = append(out, money.BudgetRow{
+			Scope: b.Scope, Kind: kind, ID: id, UsedUpAt: b.UsedUpAt, Forecast: b.Forecast, Ends: b.Ends, Free: b.Free,
+			Budget: money.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left, UsedUp: b.UsedUp},
+		})
+	}
+	return out
+}
+
 // myMonth shows the cost this month compared with the first monthly budget, or nil without such a budget.
-func myMonth(v *visit, list []reference.Budget) *tile {
-	i := slices.IndexFunc(list, func(b reference.Budget) bool { return b.Name == "per_month" && b.Left != "" })
+func myMonth(v *visit, list []money.BudgetRow) *tile {
+	i := slices.IndexFunc(list, func(b money.BudgetRow) bool { return b.Name == "per_month" && b.Left != "" })
 	if i < 0 {
 		return nil
 	}
 	b := &list[i]
-	full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
-	return &tile{
-		Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope),
-		Path: v.Link("cost", "range", monthToDate),
-	}
+	t := &tile{Label: "Month to date, " + b.Scope, Value: amount(b.Used), Path: v.Link("cost", "range", monthToDate)}
+	t.budget(v, b)
+	return t
 }
 
 // myTiles returns tiles for the hourly cost of the caller's resources, the cost of idle resources, pending approval requests and denied
@@ -183,7 +192,7 @@ func myTiles(v *visit, f *myFacts) []tile {
 			Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault,
 		},
 	}
-	if t := myMonth(v, f.me.Is.Budgets); t != nil && waste == 0 {
+	if t := myMonth(v, ownBudgetRows(f.me.Is.Budgets)); t != nil && waste == 0 {
 		tiles[1] = *t
 	}
 	return tiles
@@ -200,19 +209,23 @@ func ownSubject(v *visit) string {
 // myAttention lists pending approval requests, budgets near their limit, and the caller's idle resources.
 func myAttention(v *visit, f *myFacts) (a attention) {
 	a.Unknown = !f.requests.OK() || !f.resources.OK()
-	a.Kinds = "Pending approvals, budgets near their limit and idle resources"
+	a.Kinds = "Budgets that run out or are near their limit, pending approvals and idle resources"
+	budgets := ownBudgetRows(f.me.Is.Budgets)
+	for _, b := range willRunOut(budgets) {
+		a.Items = append(a.Items, budgetItem(v, b, v.Link("cost", "range", monthToDate)))
+	}
 	for i := range f.requests.Is.Approvals {
 		if r := &f.requests.Is.Approvals[i]; r.State == approval.Pending {
-			a.Items = append(a.Items, ownApprovalItem(v, r))
+			a.Items = append(a.Items, ownApprovalItem(v, r, budgets))
 		}
 	}
-	for i := range f.me.Is.Budgets {
-		b := &f.me.Is.Budgets[i]
-		if used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0); b.Left != "" && used.Level != levelGood {
+	for i := range budgets {
+		b := &budgets[i]
+		if used := budgetBar(b); b.Left != "" && used.Level != levelGood && (b.UsedUp == "" || b.Ends == nil) {
 			a.Items = append(a.Items, item{
 				Level: used.Level, Icon: "wallet", Path: v.Link("cost", "range", monthToDate),
-				Title: "Budget " + b.Scope + " " + words(b.Name) + " is " + strconv.Itoa(used.Percent) + "% used",
-				Text:  budgetAmount(b.Name, b.Left) + " of " + budgetAmount(b.Name, b.Limit) + " remains",
+				Title: title(b.Scope) + ": budget " + words(b.Name) + " is " + strconv.Itoa(used.Percent) + "% used or reserved",
+				Text:  takenText(b) + ", " + budgetAmount(b.Name, b.Left) + " remaining",
 			})
 		}
 	}
@@ -222,31 +235,28 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 			continue
 		}
 		a.Items = append(a.Items, item{
-			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources"),
-			Text: idleReason(r.Idle.Reason) + " for " + age(v.now(),
-				r.Idle.Since) + " · " + amount(r.Idle.Cost) + " so far, " + amount(r.Idle.PerMonth) + " per month if it stays idle",
+			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources"), Text: idleText(v, r.Idle),
 			Forms: ownActions(v, r),
 		})
 	}
-	if n := len(a.Items) - attentionSize; n > 0 {
-		a.Items, a.More = a.Items[:attentionSize], n
-	}
+	a.shorten()
 	return a
 }
 
 // ownApprovalItem returns the entry of an approval request, with forms if the caller may resolve it. A request without a price is approved on the
 // Approvals page, with a cost limit.
-func ownApprovalItem(v *visit, r *selfservice.Request) item {
-	until := v.When(r.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(r.Summary), r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
+func ownApprovalItem(v *visit, r *selfservice.Request, budgets []money.BudgetRow) item {
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(readable(r.Summary), r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: new(v.When(r.Until))}
 	var by []string
 	for _, refusal := range r.Refusals {
 		by = append(by, refusal.By)
 	}
-	x.Text = "Requested by " + r.Key + deniedBy(by) + approvedFor(r.USD, string(r.Per)) + " · request expires "
+	x.Text = "Requested by " + r.Key + deniedBy(by) + approvedFor(r.USD, string(r.Per))
 	if !r.MayGrant && !r.MayDeny {
-		x.Title, x.Text = x.Title+" waits for approval", "By a lead of the team or an operator"+deniedBy(by)+" · request expires "
+		x.Title, x.Text = x.Title+" waits for approval", "By a lead of the team or an operator"+deniedBy(by)
 	}
+	x.effect(v, effectsOf(v, budgets, r.Team, r.Key, r.USD, r.Per))
+	x.Text += " · request expires "
 	if r.MayGrant && r.USD != "" {
 		f := v.post("approvals/grant", r.ID, "Approve")
 		f.Main = true
@@ -259,30 +269,11 @@ func ownApprovalItem(v *visit, r *selfservice.Request) item {
 }
 
 // ownBudgets lists the budgets that apply to a caller.
-func ownBudgets(v *visit, list []reference.Budget) table {
-	known := func(b *reference.Budget, text string) cell {
-		if b.Left == "" {
-			return textCell("Unknown")
-		}
-		return textCell(budgetAmount(b.Name, text))
-	}
-	return newTable(v, list, tableSpec[reference.Budget]{
+func ownBudgets(v *visit, list []money.BudgetRow) table {
+	columns := budgetColumns(v)
+	return newTable(v, list, tableSpec[money.BudgetRow]{
 		Name: "budgets", Caption: "Budgets that apply to you",
-		Columns: []column[reference.Budget]{
-			{Title: "Budget", Cell: func(b *reference.Budget) cell { return textCell(title(b.Scope), words(b.Name)) }},
-			{Title: "Used", Cell: func(b *reference.Budget) cell {
-				if b.Left == "" {
-					return textCell("Unknown")
-				}
-				used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
-				if budgetAmount(b.Name, b.Limit) != amount(b.Limit) {
-					used.Label = countLabel(b.Name, b.Used, b.Reserved, b.Limit)
-				}
-				return cell{Bar: &used, Sub: strconv.Itoa(used.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
-			}},
-			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},
-			{Title: "Resets", Cell: func(b *reference.Budget) cell { return v.whenCell(b.Ends) }},
-		},
+		Columns: slices.Insert(columns, len(columns)-1, forecastColumn()),
 		Empty: empty{
 			Icon: "wallet", Title: "No budgets",
 			Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts.",
@@ -304,7 +295,10 @@ func ownLimits(v *visit, list []reference.Limit) table {
 				}
 				return textCell(count(*l.Remaining), "of "+count(l.Limit))
 			}},
-			{Title: "Resets in", Number: true, Cell: func(l *reference.Limit) cell { return textCell(lasting(time.Duration(l.ResetSeconds) * time.Second)) }},
+			{
+				Title: "Resets in", Number: true,
+				Value: func(l *reference.Limit) any { return lasting(time.Duration(l.ResetSeconds) * time.Second) },
+			},
 		},
 		Empty: empty{Icon: "gauge", Title: "No rate limits", Text: "Your requests are not limited."},
 	})
@@ -333,24 +327,18 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 		Name: "resources", Caption: "Your resources", Whole: true,
 		Columns: []column[selfservice.Resource]{
 			{
-				Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }),
+				Key: "resource", Title: "Resource", Sort: true, Value: func(r *selfservice.Resource) any { return cmp.Or(r.Name, r.ID) },
 				Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) },
 			},
 			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return ownState(v, r) }},
-			{Key: "key", Title: "Key", Cell: func(r *selfservice.Resource) cell { return textCell(r.Key) }},
+			{Key: "key", Title: "Key", Value: func(r *selfservice.Resource) any { return r.Key }},
 			{Key: "gpu", Title: "GPU", Cell: func(r *selfservice.Resource) cell { return textCell(r.GPU, present(r.DataCenter)...) }},
-			{
-				Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }),
-				Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) },
-			},
+			{Key: "hour", Title: "Per hour", Sort: true, Number: true, Value: func(r *selfservice.Resource) any { return dollars(r.Takes.PerHour) }},
 			{
 				Key: "month", Title: "Per month", Number: true, Off: true,
-				Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) },
+				Value: func(r *selfservice.Resource) any { return usdOf(decimal(r.Takes.PerHour) * hoursPerMonth) },
 			},
-			{
-				Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }),
-				Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) },
-			},
+			{Key: "since", Title: "Created", Sort: true, Value: func(r *selfservice.Resource) any { return r.Since }},
 			{Title: "Actions", Cell: func(r *selfservice.Resource) cell {
 				c := cell{Menu: "Actions", Forms: ownActions(v, r)}
 				if r.Decision != "" {
@@ -396,9 +384,14 @@ func myResources(v *visit) (any, int, string) {
 	if list.OK() && !list.Is.Complete {
 		l.Notes = []note{{levelBad, "The ledger is incomplete: some resources may be missing."}}
 	}
-	l.About.Text = "Resources of your key that count against budgets."
+	rate := 0.0
+	for i := range list.Is.Resources {
+		rate += decimal(list.Is.Resources[i].Takes.PerHour)
+	}
+	l.Table.Shown = strings.Join(append(present(l.Table.Shown), plural(len(list.Is.Resources), "resource"), usdOf(rate)+" per hour"), ", ")
+	l.Text = "Resources of your key that count against budgets."
 	if v.session.Lead {
-		l.About.Text = "Resources of your team that count against budgets."
+		l.Text = "Resources of your team that count against budgets."
 	}
 	return l, list.Status, list.Fault
 }
@@ -420,14 +413,14 @@ func ownRequests(v *visit, list *decisions.List) listing {
 		Columns: []column[explain.Summary]{
 			{Key: "operation", Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Dialect) }},
 			{Key: "outcome", Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(string(s.Verdict)) }},
-			{Key: "key", Title: "Key", Cell: func(s *explain.Summary) cell { return textCell(s.Key) }},
-			{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(statusCode(s.Status)) }},
+			{Key: "key", Title: "Key", Value: func(s *explain.Summary) any { return s.Key }},
+			{Key: "status", Title: "Status", Number: true, Value: func(s *explain.Summary) any { return statusCode(s.Status) }},
 			{Key: "reason", Title: "Reason", Cell: reasonCell},
 			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		},
 		Empty: l.empty(v, empty{
 			Icon: "list", Title: "No requests in this period",
-			Text: "Requests that you make with your key appear here, with their outcome. Choose a longer time range, or send a request:",
+			Text: "Requests that you make with your key appear here, but not views of these pages. Choose a longer time range, or send a request:",
 			Code: firstCall(),
 		}),
 	})

@@ -8,24 +8,19 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // ownRequest holds the data of the page about one request of a caller.
 type ownRequest struct {
+	head
 	selfservice.Decision
 
 	Facts []fact
 	// Asked is the request for approval, or nil without one.
-	Asked   *selfservice.Request
-	parents []link
-}
-
-// Head implements headed.
-func (d ownRequest) Head(*frame) head {
-	badge := statusOf(string(d.Verdict))
-	return head{Title: d.Operation, Badge: &badge, Parents: d.parents}
+	Asked *selfservice.Request
 }
 
 func myDecision(v *visit) (any, int, string) {
@@ -49,13 +44,17 @@ func (v *visit) Approved(r *selfservice.Request) string {
 }
 
 func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
-	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
+	x := ownRequest{Decision: *d}
+	x.head = head{Title: d.Operation, Badge: new(statusOf(string(d.Verdict))), Parents: v.parents("Requests", "requests")}
 	x.Detail = readable(withoutAdvice(x.Detail))
 	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass),
 		func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
+	var policies []explain.Policy
 	for i := range x.Calls {
 		x.Calls[i].Detail = withoutAdvice(x.Calls[i].Detail)
+		policies = append(policies, x.Calls[i].Policies...)
 	}
+	x.ToPass = changesFor(policies, x.ToPass)
 	x.Facts = []fact{
 		{"Time", v.exactCell(d.Time)},
 		{"Key", textCell(d.Key)},
@@ -81,14 +80,16 @@ type approvalCard struct {
 	Refusals []string
 	// Answer describes the resolution. It is empty for pending requests. Effect describes the effect of an approval.
 	Answer, Effect string
+	Effects        table
 	Forms          []form
 }
 
 // approvalPage holds the data of the page that lists a caller's approval requests.
 type approvalPage struct {
-	Cards             []approvalCard
-	Shown, Prev, Next string
-	Empty             empty
+	paging
+
+	Cards []approvalCard
+	Empty empty
 }
 
 func myApprovals(v *visit) (any, int, string) {
@@ -96,30 +97,27 @@ func myApprovals(v *visit) (any, int, string) {
 	var me part[selfservice.Me]
 	together(
 		func() { list = own[ownApprovals](v, "approvals", nil) },
-		func() { me = own[selfservice.Me](v, "me", nil) },
+		func() { me = own[selfservice.Me](v, "me", url.Values{"forecast": {"true"}}) },
 	)
 	return newApprovalPage(v, list.Is.Approvals, &me.Is), list.Status, list.Fault
 }
 
 func newApprovalPage(v *visit, list []selfservice.Request, me *selfservice.Me) approvalPage {
-	e := cut(v, list)
-	p := approvalPage{Shown: e.Shown(), Prev: pageLink(v, e.Before), Next: pageLink(v, e.After)}
-	for i := range e.Rows {
-		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i], me))
+	shown, paging := cut(v, list)
+	p := approvalPage{paging: paging}
+	for i := range shown {
+		p.Cards = append(p.Cards, newApprovalCard(v, &shown[i], me))
 	}
 	p.Empty = empty{
 		Icon: "inbox", Title: "No requests for approval",
-		Text: "Denied requests that can be approved appear here. After a lead or an operator approves a request, you can send it again once.",
+		Text: "This page lists denied requests that a lead or an operator can approve. You can send an approved request again once.",
 	}
 	return p
 }
 
 func newApprovalCard(v *visit, r *selfservice.Request, me *selfservice.Me) approvalCard {
 	c := approvalCard{ID: r.ID, Title: cmp.Or(readable(r.Summary), r.Operation), Status: statusOf(string(r.State))}
-	price := "Unknown"
-	if r.USD != "" {
-		price = amount(r.USD) + " per " + string(r.Per)
-	}
+	price := priceOf(r.USD, r.Per, "Unknown")
 	c.Facts = []fact{
 		{"Key", textCell(r.Key)},
 		{"Cost at most", textCell(price)},
@@ -129,15 +127,7 @@ func newApprovalCard(v *visit, r *selfservice.Request, me *selfservice.Me) appro
 	}
 	if r.State == approval.Pending {
 		c.Facts = append(c.Facts, fact{"Expires", v.exactCell(r.Until)})
-		room := cell{}
-		for i := range me.Budgets {
-			if b := &me.Budgets[i]; b.Left != "" && b.Scope == "team "+r.Team && !countBudget(b.Name) {
-				room.Lines = append(room.Lines, amount(b.Left)+" of "+amount(b.Limit)+" "+words(b.Name))
-			}
-		}
-		if len(room.Lines) > 0 {
-			c.Facts = append(c.Facts, fact{"Remaining budget of team " + r.Team, room})
-		}
+		c.Effects = effectTable(v, effectsOf(v, ownBudgetRows(me.Budgets), r.Team, r.Key, r.USD, r.Per))
 		if r.MayGrant && me.Grants != nil {
 			c.Facts = append(c.Facts, fact{"You may approve", textCell(mayApprove(me.Grants))})
 			c.Effect = "If you approve, the caller can send the same request once within the chosen time"
@@ -171,7 +161,7 @@ func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	if r.MayGrant {
 		f := v.post("approvals/grant", r.ID, "Approve",
 			field{Name: "for", Label: "Valid for", Type: "select", Options: []option{{"1h", "1 hour", true}, {"24h", "1 day", false}, {"168h", "1 week", false}}},
-			field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usd(r.USD), Required: r.USD == ""},
+			field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usdLimit(r.USD), Required: r.USD == ""},
 			field{Name: "reason", Label: "Note, shown to the caller (optional)", Max: 500, Wide: true})
 		f.Main = true
 		out = append(out, f)
@@ -204,26 +194,43 @@ func myKeys(v *visit) (any, int, string) {
 
 // teamKeyList returns the page that lists the keys of a team.
 func teamKeyList(v *visit, list []teamKey) (l listing) {
-	l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
+	l.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
 	l.Table = newTable(v, list, tableSpec[teamKey]{
 		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *teamKey) bool { return k.State != "in force" },
 		Columns: []column[teamKey]{
 			{
-				Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }),
+				Key: "key", Title: "Key", Sort: true, Value: func(k *teamKey) any { return k.ID },
 				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) },
 			},
 			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
-			{Key: "roles", Title: "Roles", Cell: func(k *teamKey) cell { return textCell(roleNames(&k.KeyRecord)) }},
-			{Key: "used", Title: "Last used", Cell: func(k *teamKey) cell { return v.whenCell(k.Used) }},
+			{Key: "roles", Title: "Roles", Value: func(k *teamKey) any { return roleNames(&k.KeyRecord) }},
+			{Key: "used", Title: "Last used", Value: func(k *teamKey) any { return k.Used }},
 			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOr(k.Expires, "Never") }},
 			{Key: "limits", Title: "Rate limits", Cell: func(k *teamKey) cell { return cell{Lines: limitLines(k.Limits)} }},
-			{Key: "budget", Title: "Budgets", Cell: func(k *teamKey) cell { return cell{Lines: budgetLines(k.Budget)} }},
+			{Key: "budget", Title: "Budgets", Cell: func(k *teamKey) cell {
+				if len(k.Budget) == 0 {
+					return textCell("Team budget")
+				}
+				return cell{Lines: budgetLines(k.Budget)}
+			}},
 			{Key: "created", Title: "Created", Off: true, Cell: func(k *teamKey) cell { return v.createdCell(&k.KeyRecord) }},
-			{Title: "Actions", Cell: func(k *teamKey) cell { return cell{Menu: "Actions", Forms: teamKeyForms(v, k)} }},
+			{Title: "Actions", Cell: func(k *teamKey) cell { return teamKeyActions(v, k) }},
 		},
 		Empty: empty{Icon: "key", Title: "No keys", Text: "Keys of your team appear here. Create one for each program that calls the gateway."},
 	})
 	return l
+}
+
+// teamKeyActions shows the actions on a key, or who else can change an active key.
+func teamKeyActions(v *visit, k *teamKey) cell {
+	forms := teamKeyForms(v, k)
+	switch {
+	case len(forms) > 0 || k.State != "in force":
+		return cell{Menu: "Actions", Forms: forms}
+	case k.Created.IsZero():
+		return textCell("", "Set in the configuration; an operator can revoke it")
+	}
+	return textCell("", "Only an operator can change it")
 }
 
 // teamKeyForms returns the forms that rotate and revoke a key, if the lead may do so.
@@ -244,6 +251,5 @@ func myNewKey(v *visit) (any, int, string) {
 	if !v.session.Lead {
 		return nil, http.StatusForbidden, "only a lead can create keys for a team"
 	}
-	parents := []link{{Title: "Keys", Path: v.Link("keys")}}
-	return newKeyForm{v.keyForm(nil, strings.Fields("viewer operator")), parents}, 0, ""
+	return v.newKeyForm(nil, "viewer", "operator"), 0, ""
 }

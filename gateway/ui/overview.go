@@ -36,7 +36,7 @@ type overviewData struct {
 	Tiles     []tile
 	Cost      chart.Chart
 	CostFault string
-	// First replaces the chart until the first costs accrue, and is nil afterwards.
+	// First replaces the chart if the organisation has no costs yet, and is nil otherwise.
 	First     *empty
 	Attention attention
 	Budgets   table
@@ -49,7 +49,7 @@ type overviewData struct {
 const overviewRows = 3
 
 // overviewPlot is the height of the chart's plot in pixels. At this height, the page fits into a window of 1280 by 800.
-const overviewPlot = 132
+const overviewPlot = 120
 
 func loadOverview(v *visit) (any, int, string) {
 	var f overviewFacts
@@ -131,8 +131,9 @@ func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 		Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate",
 		Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault,
 	}
-	if hours := sumsOf(&f.hours.Is, "hour", 24); len(hours) > 1 {
-		t.Spark = newSpark(hours, "Cost by hour, last 24 hours, up to "+usdOf(slices.Max(hours)))
+	if hours := v.whole(&f.hours.Is, sumsOf(&f.hours.Is, "hour", 25)); len(hours) > 1 {
+		hours = append(hours, rate) // of the current hour, which has not ended
+		t.Spark = newSpark(hours, "Cost by hour in the last 24 hours, up to "+usdOf(slices.Max(hours))+", ending with the burn rate now")
 	}
 	return t
 }
@@ -145,7 +146,7 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && v.period.To.After(v.now()) && len(days) > 1 {
 		yesterday := days[len(days)-2]
 		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
-		t.Spark = newSpark(days, "Cost by day, last "+plural(len(days), "day"))
+		t.Spark = newSpark(days[:len(days)-1], "Cost by day, last "+plural(len(days)-1, "whole day"))
 	}
 	return t
 }
@@ -163,28 +164,44 @@ func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 		return t
 	}
 	b := &f.budgets.Is.Budgets[i]
-	limit := decimal(b.Limit)
-	full := newBar(limit, decimal(b.Used), decimal(b.Reserved), expected)
-	t.Bar, t.Note = &full, "Forecast "+usdOf(expected)+" of "+usdOf(limit)
-	switch {
-	case b.Percent >= 100:
-		t.Status = &status{levelBad, "Used up"}
-	case b.UsedUp != "":
-		t.Status = &status{levelWarn, "Runs out " + dayOf(b.UsedUp)}
-	case b.AtRisk():
-		t.Status = &status{levelWarn, "Near limit"}
-	default:
-		t.Status = &status{levelGood, "On track"}
+	t.budget(v, b)
+	t.Status = monthStatus(v, b)
+	if others := overScopes(willRunOut(f.budgets.Is.Budgets)); others != "" {
+		if t.Status.Level == levelGood {
+			t.Status = &status{levelWarn, others}
+		} else {
+			t.Status.Word += ", " + others
+		}
 	}
 	return t
 }
 
-// dayOf formats a date such as 28 Nov.
-func dayOf(date string) string {
-	if at, err := time.Parse(time.DateOnly, date); err == nil {
-		return at.Format("2 Jan")
+// budget compares the cost of a month with a budget.
+func (t *tile) budget(v *visit, b *money.BudgetRow) {
+	full := budgetBar(b)
+	t.Bar, t.Unit = &full, "of "+amount(b.Limit)
+	if decimal(b.Reserved) > 0 {
+		t.Unit = "+ " + amount(b.Reserved) + " reserved of " + amount(b.Limit)
 	}
-	return date
+	if b.Forecast != nil {
+		t.Note = "Forecast " + amount(b.Forecast.Expected)
+		if b.UsedUp != "" {
+			t.Note += " " + forecastBasis(v, b)
+		}
+	}
+}
+
+// monthStatus rates the organisation's monthly budget.
+func monthStatus(v *visit, b *money.BudgetRow) *status {
+	switch {
+	case b.Share() >= 1:
+		return &status{levelBad, "Used up"}
+	case b.UsedUp != "":
+		return &status{levelBad, "Runs out " + runsOut(v, b)}
+	case b.AtRisk():
+		return &status{levelWarn, "Near limit"}
+	}
+	return &status{levelGood, "On track"}
 }
 
 // deniedTile shows the number of denied and throttled requests in the last 24 hours.
@@ -210,7 +227,7 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 	}
 	t.Value = count(now.Denied + now.Throttled)
 	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled"
-	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours")
+	t.Change = changeOfCount(now.Denied+now.Throttled, before.Denied+before.Throttled, "the previous 24 hours")
 	t.Spark = newSpark(hours, "Denied or throttled requests by hour")
 	return t
 }
@@ -238,18 +255,10 @@ func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Ch
 func overviewBudgets(v *visit, list []money.BudgetRow) table {
 	return newTable(v, list[:min(overviewRows, len(list))], tableSpec[money.BudgetRow]{
 		Name: "budgets", Caption: "Budgets, by the date they run out",
-		Columns: []column[money.BudgetRow]{
-			{Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Scope), words(b.Name)) }},
-			{Title: "Used", Cell: func(b *money.BudgetRow) cell {
-				used := budgetBar(b)
-				return cell{Bar: &used, Sub: strconv.Itoa(b.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
-			}},
-			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
-			{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
-		},
+		Columns: budgetColumns(v),
 		Empty: empty{
 			Icon: "wallet", Title: "No budgets yet",
-			Text: "Budgets of the organisation, its teams and keys appear here, ordered by the date they run out. Set a budget under budget in the configuration.",
+			Text: "Budgets of the organisation, its teams and its keys appear here. The budget that runs out first is at the top. Set a budget in the configuration.",
 		},
 	})
 }
@@ -262,7 +271,7 @@ func deniedTable(v *visit, list []explain.Summary) table {
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, callerText(s.Key, s.Team)) }},
 			{Title: "Reason", Cell: reasonCell},
-			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+			{Title: "Time", Value: func(s *explain.Summary) any { return s.Time }},
 		},
 		Empty: empty{
 			Icon: "check", Title: "No denials in the last 24 hours",

@@ -167,7 +167,7 @@ func (p *playground) replay(v *visit) error {
 func (p *playground) try(v *visit) error {
 	trial := operator.Trial{Draft: p.Draft, Decision: p.Decision}
 	if p.Decision == "" && strings.TrimSpace(p.Input) == "" {
-		return adminapi.BadRequestError{Reason: "enter the decision ID of a request, or paste an input under Input of the policies"}
+		return adminapi.BadRequestError{Reason: "enter a request ID or a policy input"}
 	}
 	if p.Decision == "" {
 		in := json.NewDecoder(strings.NewReader(p.Input))
@@ -225,7 +225,7 @@ func (l gutterLine) Level() string {
 	return map[string]string{"!": levelBad, "+": levelGood, "-": levelWarn}[l.Mark]
 }
 
-// Gutter returns the line numbers of the draft and of some lines after its end.
+// Gutter returns a line number for each row of the editor. The editor has a few more rows than the draft.
 func (p playground) Gutter() (out []gutterLine) {
 	for n := range p.Rows() {
 		out = append(out, gutterLine{n + 1, p.mark(n + 1)})
@@ -282,7 +282,7 @@ func (p playground) Verdict() status {
 	case len(p.Tried.Undetermined) > 0:
 		return status{levelWarn, "Unknown"}
 	case has("would deny"):
-		return status{levelInfo, "Allowed, would deny in mode enforce"}
+		return status{levelInfo, "Allowed, would be denied in mode enforce"}
 	case has("warns"):
 		return status{levelWarn, "Allowed with a warning"}
 	}
@@ -293,10 +293,10 @@ func (p playground) Verdict() status {
 func (p playground) Results(f *frame) table {
 	return newTable(f.visit, slices.Clone(p.Tried.Results), tableSpec[operator.PolicyResult]{
 		Name: "results", Caption: "Results of " + strings.Join(p.Tried.Policies, ", "), Columns: []column[operator.PolicyResult]{
-			{Title: "Policy", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Policy) }},
+			{Title: "Policy", Value: func(s *operator.PolicyResult) any { return s.Policy }},
 			{Title: "Result", Cell: func(s *operator.PolicyResult) cell { return statusCell(s.Verdict) }},
-			{Title: "Message", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Message) }},
-			{Title: "Field", Cell: func(s *operator.PolicyResult) cell { return codeCell(s.Field) }},
+			{Title: "Message", Value: func(s *operator.PolicyResult) any { return s.Message }},
+			{Title: "Field", Cell: func(s *operator.PolicyResult) cell { return codeCell(memberName(s.Field)) }},
 		},
 		Empty: empty{Title: "No violations", Text: strings.Join(p.Tried.Policies, ", ") + " allows the request."},
 	})
@@ -309,8 +309,8 @@ func (p playground) Differences(f *frame) table {
 		groups[i] = *g
 	}
 	columns := []column[replay.Group]{
-		{Title: "Difference", Cell: func(g *replay.Group) cell { return textCell(title(string(g.Kind))) }},
-		{Title: "Requests", Number: true, Cell: func(g *replay.Group) cell { return textCell(count(int64(g.Calls))) }},
+		{Title: "Difference", Value: func(g *replay.Group) any { return title(string(g.Kind)) }},
+		{Title: "Requests", Number: true, Value: func(g *replay.Group) any { return int64(g.Calls) }},
 		{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
 	}
 	if slices.ContainsFunc(groups, func(g replay.Group) bool { return len(g.Missing) > 0 }) {

@@ -13,15 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// policyData holds the data of the Policies page.
-type policyData struct {
-	Policies []policyEffect
-	// Counts holds the result counts, or the reason why they are missing.
-	Counts part[decisions.PolicyCounts]
-	// Held is the audit of existing resources. It is nil unless the page shows the audit.
-	Held *part[explain.Audit]
-}
-
 // policyEffect holds a policy and its results in the last 30 days.
 type policyEffect struct {
 	operator.PolicyDetails
@@ -29,7 +20,7 @@ type policyEffect struct {
 
 	// Unknown reports that the results are unavailable.
 	Unknown bool
-	// Days holds the number of requests per day that were denied or would have been denied, oldest first.
+	// Days holds the number of requests per day that were denied or would have been denied, oldest first; see lastDays.
 	Days [policyRetention]float64
 }
 
@@ -53,82 +44,102 @@ func (n *verdicts) add(verdict string, calls int64) {
 }
 
 func loadPolicies(v *visit) (any, int, string) {
-	var list part[operator.PolicyList]
-	var d policyData
 	if v.r.FormValue("held") != "" {
 		held := ask[explain.Audit](v, auditResources, nil)
-		d.Held = &held
-		return d, held.Status, held.Fault
+		return heldListing(v, &held.Is), held.Status, held.Fault
 	}
+	var list part[operator.PolicyList]
+	var counts part[decisions.PolicyCounts]
 	together(
 		func() { list = ask[operator.PolicyList](v, policyRow, nil) },
 		func() {
-			d.Counts = ask[decisions.PolicyCounts](v, policyCountRow, url.Values{"since": {"30d"}, "bucket": {"hour"}})
+			counts = ask[decisions.PolicyCounts](v, policyCountRow, url.Values{"since": {"30d"}, "bucket": {"hour"}})
 		},
 	)
-	d.Policies = effects(list.Is.Policies, d.Counts, v.now())
-	return d, list.Status, list.Fault
+	return policyListing(v, list.Is.Policies, counts), list.Status, list.Fault
 }
 
-// effects returns the results of each policy. Policies that are no longer in force come last.
+// lastDays returns the starts of the last 30 calendar days in the zone of now, oldest first, and the end of today.
+func lastDays(now time.Time) (days [policyRetention + 1]time.Time) {
+	for i := range days {
+		days[i] = time.Date(now.Year(), now.Month(), now.Day()+1+i-policyRetention, 0, 0, 0, 0, now.Location())
+	}
+	return days
+}
+
+// dayIndex returns the index of the day that contains a time in the result of lastDays, or -1.
+func dayIndex(days *[policyRetention + 1]time.Time, at time.Time) int {
+	return slices.IndexFunc(days[:policyRetention], func(start time.Time) bool { return !at.Before(start) && at.Before(start.AddDate(0, 0, 1)) })
+}
+
+// effects returns the results of each policy, by day in the zone of now. Policies that are no longer in force come last.
 func effects(list []operator.PolicyDetails, counts part[decisions.PolicyCounts], now time.Time) (out []policyEffect) {
 	for i := range list {
 		out = append(out, policyEffect{PolicyDetails: list[i], Unknown: !counts.OK()})
 	}
+	days := lastDays(now)
 	for _, c := range counts.Is.Counts {
 		i := slices.IndexFunc(out, func(e policyEffect) bool { return e.Policy == c.Policy })
 		if i < 0 {
 			i, out = len(out), append(out, policyEffect{PolicyDetails: operator.PolicyDetails{Policy: c.Policy}})
 		}
 		out[i].add(c.Verdict, c.Calls)
-		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "denies" || c.Verdict == "would deny") &&
-			ago >= 0 && ago < policyRetention {
-			out[i].Days[policyRetention-1-ago] += float64(c.Calls)
+		if day := dayIndex(&days, c.Hour); day >= 0 && (c.Verdict == "denies" || c.Verdict == "would deny") {
+			out[i].Days[day] += float64(c.Calls)
 		}
 	}
 	return out
 }
 
-// Head returns the header.
-func (d policyData) Head(f *frame) head {
-	h := head{Title: "Policies", Text: "Rules that requests must meet, and their effect in the last 30 days.", Tabs: []tab{
-		{Title: "Policies", Path: f.With("held", ""), Here: d.Held == nil},
-		{Title: "Existing resources", Path: f.With("held", "1"), Here: d.Held != nil},
+// policyHead returns the header, with tabs for policies and for existing resources.
+func policyHead(v *visit, text string, held bool) head {
+	h := head{Title: "Policies", Text: text, Tabs: []tab{
+		{Title: "Policies", Path: v.With("held", ""), Here: !held},
+		{Title: "Existing resources", Path: v.With("held", "1"), Here: held},
 	}}
-	if d.Held != nil {
-		h.Text = "Resources that the policies in force would deny or warn about if they were created now. Read from the platform."
-	}
-	if f.Can(tryRow) {
-		h.Actions = []button{{Title: "Open playground", Icon: "flask", Path: f.Link("playground")}}
+	if v.may(tryRow) {
+		h.Actions = []button{{Title: "Open playground", Icon: "flask", Path: v.Link("playground")}}
 	}
 	return h
 }
 
-// Table returns the table of policies.
-func (d policyData) Table(f *frame) table {
+// policyListing returns the page that lists policies.
+func policyListing(v *visit, list []operator.PolicyDetails, counts part[decisions.PolicyCounts]) listing {
+	l := listing{
+		head:  policyHead(v, "Rules that requests must meet, and their effect in the last 30 days.", false),
+		Table: policyTable(v, effects(list, counts, v.Now())),
+	}
+	if !counts.OK() {
+		l.Notes = []note{{levelWarn, counts.Fault}}
+	}
+	return l
+}
+
+// policyTable lists policies with their results.
+func policyTable(v *visit, list []policyEffect) table {
 	number := func(key, heading string, of func(*policyEffect) int64) column[policyEffect] {
 		return column[policyEffect]{
-			Key: key, Title: heading, Number: true, Compare: func(a, b *policyEffect) int { return cmp.Compare(of(a), of(b)) },
-			Cell: func(e *policyEffect) cell {
+			Key: key, Title: heading, Sort: true, Number: true,
+			Value: func(e *policyEffect) any {
 				if e.Unknown {
-					return textCell("unknown")
+					return "unknown"
 				}
-				return textCell(count(of(e)))
+				return of(e)
 			},
 		}
 	}
 	changed := number("changed", "Changed", func(e *policyEffect) int64 { return e.Changed })
 	changed.Off = true
-	return newTable(f.visit, slices.Clone(d.Policies), tableSpec[policyEffect]{
-		Name: "policies", Caption: "Policies with their results in the last 30 days", Whole: true, Empty: noPolicies(f),
-		Path:  func(e *policyEffect) string { return f.Link("policies/" + url.PathEscape(e.Policy)) },
+	return newTable(v, list, tableSpec[policyEffect]{
+		Name: "policies", Caption: "Policies with their results in the last 30 days", Whole: true, Empty: noPolicies(v),
+		Path:  func(e *policyEffect) string { return v.Link("policies/" + url.PathEscape(e.Policy)) },
 		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
 		Columns: []column[policyEffect]{
 			{
-				Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }),
+				Key: "policy", Title: "Policy", Sort: true, Value: func(e *policyEffect) any { return e.Policy },
 				Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) },
 			},
-			{Key: "mode", Title: "Mode", Cell: modeCell},
+			{Key: "mode", Title: "Mode", Cell: func(e *policyEffect) cell { return cell{Status: new(modeOf(e.InForce))} }},
 			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
 			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
 			number("would", "Would deny", func(e *policyEffect) int64 { return e.WouldDeny }),
@@ -140,7 +151,7 @@ func (d policyData) Table(f *frame) table {
 	})
 }
 
-// differing returns the readable title of a policy, or none if it equals the name.
+// differing returns the readable title of a policy, or nil if the title equals the name.
 func differing(heading, name string) []string {
 	if strings.EqualFold(heading, words(name)) {
 		return nil
@@ -149,14 +160,14 @@ func differing(heading, name string) []string {
 }
 
 // noPolicies returns the empty state of the list.
-func noPolicies(f *frame) empty {
+func noPolicies(v *visit) empty {
 	e := empty{
 		Icon: "shield", Title: "No policy is in force",
-		Text: "Policies of the configuration appear here with the requests that they deny. Add one to the organisation:",
+		Text: "Policies in the configuration appear here with the requests that they deny. Add a policy to the organisation:",
 		Code: &code{"configuration", "policies:\n  - policy: gpu_count\n    mode: shadow # counts what it would deny, and denies nothing\n    params: {max_per_pod: 2}"},
 	}
-	if f.Can(tryRow) {
-		e.Next = &button{Title: "Test a policy in the playground", Path: f.Link("playground")}
+	if v.may(tryRow) {
+		e.Next = &button{Title: "Test a policy in the playground", Path: v.Link("playground")}
 	}
 	return e
 }
@@ -167,12 +178,6 @@ func trendCell(e *policyEffect) cell {
 		return cell{}
 	}
 	return cell{Spark: newSpark(e.Days[:], "Requests denied or that would be denied, by day")}
-}
-
-// modeCell shows the modes of a policy.
-func modeCell(e *policyEffect) cell {
-	s := modeOf(e.InForce)
-	return cell{Status: &s}
 }
 
 // modeOf returns the strictest mode of a policy's entries as a status.
@@ -221,39 +226,48 @@ func appliesTo(e *adminapi.Entry) string {
 	return strings.Join(parts, ", ")
 }
 
-// HeldTable lists existing resources with the results of policies.
-func (d policyData) HeldTable(f *frame) table {
-	list := slices.DeleteFunc(slices.Clone(d.Held.Is.Resources),
+// heldListing returns the page that lists existing resources with the results of policies.
+func heldListing(v *visit, audit *explain.Audit) listing {
+	text := "Resources that the policies in force would deny or warn about if they were created now. Read from the platform."
+	l := listing{head: policyHead(v, text, true), Table: heldTable(v, audit.Resources)}
+	if audit.Ownerless != "" {
+		l.Notes = []note{{levelWarn, audit.Ownerless}}
+	}
+	return l
+}
+
+// heldTable lists the resources with a result of a policy.
+func heldTable(v *visit, all []explain.AuditedResource) table {
+	list := slices.DeleteFunc(slices.Clone(all),
 		func(s explain.AuditedResource) bool { return s.Verdict == explain.Allowed && len(s.Policies) == 0 })
 	none := empty{
 		Icon: "server", Title: "No resources",
 		Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate.",
 	}
-	if n := len(d.Held.Is.Resources); n > 0 {
+	if n := len(all); n > 0 {
 		none = empty{
 			Icon: "check", Title: "No violations",
 			Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked.",
 		}
 	}
-	return newTable(f.visit, list, tableSpec[explain.AuditedResource]{
+	return newTable(v, list, tableSpec[explain.AuditedResource]{
 		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
 		Empty: none,
-		Path:  func(s *explain.AuditedResource) string { return f.Link("resources/" + url.PathEscape(s.ID)) },
+		Path:  func(s *explain.AuditedResource) string { return v.Link("resources/" + url.PathEscape(s.ID)) },
 		Columns: []column[explain.AuditedResource]{
 			{Key: "resource", Title: "Resource", Cell: func(s *explain.AuditedResource) cell {
-				return textCell(cmp.Or(s.Name, s.ID), s.Kind,
-					s.ID)
+				return textCell(cmp.Or(s.Name, s.ID), s.Kind, s.ID)
 			}},
 			{
-				Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }),
+				Key: "owner", Title: "Owner", Sort: true, Value: func(s *explain.AuditedResource) any { return s.Team },
 				Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) },
 			},
 			{
-				Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }),
-				Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) },
+				Key: "cost", Title: "Per month", Sort: true, Number: true,
+				Value: func(s *explain.AuditedResource) any { return dollars(s.USDPerMonth) },
 			},
 			{
-				Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }),
+				Key: "result", Title: "Result", Sort: true, Value: func(s *explain.AuditedResource) any { return string(s.Verdict) },
 				Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) },
 			},
 			{Key: "policies", Title: "Policies", Cell: heldPolicies},

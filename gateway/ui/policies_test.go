@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// The list of policies adds up their results by policy and by day; policies that are no longer in force follow the others.
+// The list of policies adds up their results by policy and by calendar day; policies that are no longer in force follow the others.
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
@@ -33,6 +33,25 @@ func TestEffects(t *testing.T) {
 	}
 	if got := effects(list, part[decisions.PolicyCounts]{Status: 503}, now); !got[0].Unknown {
 		t.Error("results that could not be read are shown as 0")
+	}
+}
+
+// Days are calendar days in the organisation's zone, also when clocks change, as on the page of a policy.
+func TestDaysOfPolicies(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 10, 26, 0, 30, 0, 0, zone) // 25 October had 25 hours
+	counts := part[decisions.PolicyCounts]{}
+	for _, at := range []time.Time{now, now.Add(-time.Hour), time.Date(2026, 10, 25, 0, 0, 0, 0, zone), now.AddDate(0, 0, -1).Add(-time.Hour), now.AddDate(0, 0, -29), now.AddDate(0, 0, -30)} {
+		hour := at.UTC().Truncate(time.Hour)
+		counts.Is.Counts = append(counts.Is.Counts, decisions.PolicyCount{Hour: hour, Policy: "disk", Verdict: "denies", Calls: 1})
+	}
+	want := [policyRetention]float64{0: 1, policyRetention - 3: 1, policyRetention - 2: 2, policyRetention - 1: 1}
+	if got := effects(nil, counts, now)[0]; got.Days != want || got.Denied != 6 {
+		t.Errorf("%v, %d in all, want %v and 6", got.Days, got.Denied, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"encoding/json"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,11 +19,23 @@ import (
 
 // policyPage holds the data of a policy's page.
 type policyPage struct {
-	operator.PolicyDetails
+	head
 
-	Counts     part[decisions.PolicyCounts]
-	Latest     part[decisions.List]
-	Exceptions []alerts.Exception
+	Policy operator.PolicyDetails
+	// Tiles, Chart and Teams show the results of the policy in the last 30 days. Chart is nil if there are none or they are unavailable.
+	Tiles []tile
+	Chart *chart.Chart
+	Teams table
+	// Entries lists the entries in force. Without any, Reference lists the parameters of the policy.
+	Entries    []entryView
+	Reference  table
+	Exceptions table
+	// Latest holds the latest requests with a result of the policy, and Requests lists them.
+	Latest   part[decisions.List]
+	Requests table
+	// Code shows the entries in force, or an example for a policy that is not in force. It is nil if there is neither. CodeTitle is its title.
+	Code      *code
+	CodeTitle string
 }
 
 // latestRequests is the number of requests that the page lists.
@@ -32,68 +43,76 @@ const latestRequests = "10"
 
 func loadPolicy(v *visit) (any, int, string) {
 	id := v.r.PathValue("id")
-	d := policyPage{}
 	var list part[operator.PolicyList]
+	var counts part[decisions.PolicyCounts]
+	var latest part[decisions.List]
 	var exceptions part[alerts.ExceptionList]
 	together(
 		func() { list = ask[operator.PolicyList](v, policyRow, url.Values{"policy": {id}}) },
 		func() {
-			d.Counts = ask[decisions.PolicyCounts](v, policyCountRow, url.Values{"policy": {id}, "since": {"30d"}, "bucket": {"hour"}})
+			counts = ask[decisions.PolicyCounts](v, policyCountRow, url.Values{"policy": {id}, "since": {"30d"}, "bucket": {"hour"}})
 		},
 		func() {
-			d.Latest = ask[decisions.List](v, decisionList, url.Values{"policy": {id}, "limit": {latestRequests}})
+			latest = ask[decisions.List](v, decisionList, url.Values{"policy": {id}, "limit": {latestRequests}})
 		},
 		func() { exceptions = ask[alerts.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
 	)
+	p := operator.PolicyDetails{Policy: id} // without details, the policy was in force and has counts
 	switch {
 	case !list.OK():
 		return nil, list.Status, list.Fault
-	case len(list.Is.Policies) == 0 && len(d.Counts.Is.Counts) == 0:
+	case len(list.Is.Policies) > 0:
+		p = list.Is.Policies[0]
+	case len(counts.Is.Counts) == 0:
 		return nil, http.StatusNotFound, "organisation " + v.org + " has no policy " + id
-	case len(list.Is.Policies) == 0:
-		d.Policy = id // the policy was in force and has counts
-	default:
-		d.PolicyDetails = list.Is.Policies[0]
 	}
-	d.Exceptions = slices.DeleteFunc(exceptions.Is.Exceptions, func(x alerts.Exception) bool { return x.Kind != "policy" || x.About != id })
-	return d, 0, ""
+	lifted := slices.DeleteFunc(exceptions.Is.Exceptions, func(x alerts.Exception) bool { return x.Kind != "policy" || x.About != id })
+	return newPolicyPage(v, &p, counts, latest, lifted), 0, ""
 }
 
-// Head returns the header: the policy with its mode.
-func (d policyPage) Head(f *frame) head {
-	mode := modeOf(d.InForce)
-	h := head{Title: d.Policy, Text: d.Title, Badge: &mode, Parents: []link{{Title: "Policies", Path: f.Link("policies")}}}
-	h.Actions = append(h.Actions, button{
+func newPolicyPage(
+	v *visit, p *operator.PolicyDetails, counts part[decisions.PolicyCounts], latest part[decisions.List], exceptions []alerts.Exception,
+) policyPage {
+	d := policyPage{
+		Policy: *p, Entries: entryViews(v, p), Reference: parameterReference(v, p), Exceptions: exceptionTable(v, exceptions),
+		Latest: latest, Requests: latestTable(v, p.Policy, latest.Is.Decisions), CodeTitle: "Example, not in force",
+	}
+	if p.Configuration != "" {
+		d.CodeTitle = "Configuration in force"
+	}
+	if text := cmp.Or(p.Configuration, p.Example); text != "" {
+		d.Code = &code{"configuration", text}
+	}
+	d.results(v, counts)
+	d.head = head{Title: p.Policy, Text: p.Title, Badge: new(modeOf(p.InForce)), Parents: v.parents("Policies", "policies")}
+	d.Actions = append(d.Actions, button{
 		Title: "View requests", Icon: "list",
-		Path: f.Link("requests", "policy", d.Policy, "range", last30Days),
+		Path: v.Link("requests", "policy", p.Policy, "range", last30Days),
 	})
-	if f.Can(tryRow) && d.Example != "" {
-		h.Actions = append(h.Actions, button{Title: "Test in playground", Icon: "flask", Path: f.Link("playground", "policies", d.Example)})
+	if draft := d.draft(); v.may(tryRow) && draft != "" {
+		d.Actions = append(d.Actions, button{Title: "Test in playground", Icon: "flask", Path: v.Link("playground", "draft", draft)})
 	}
-	return h
+	return d
 }
 
-// total returns the sum of the results in 30 days.
-func (d policyPage) total() (n verdicts) {
-	for _, c := range d.Counts.Is.Counts {
+// results sets the parts of the page that show the results of the policy.
+func (d *policyPage) results(v *visit, counts part[decisions.PolicyCounts]) {
+	var n verdicts
+	for _, c := range counts.Is.Counts {
 		n.add(c.Verdict, c.Calls)
 	}
-	return n
-}
-
-// Tiles returns a summary of the policy's effect.
-func (d policyPage) Tiles(*frame) []tile {
-	n := d.total()
-	out := []tile{
+	d.Tiles = []tile{
 		{Label: "Denied", Value: count(n.Denied), Note: "requests in 30 days"},
 		{Label: "Would deny", Value: count(n.WouldDeny), Note: "in shadow mode"},
 		{Label: "Warned", Value: count(n.Warned), Note: "requests that passed"},
 		{Label: "Exempted", Value: count(n.Exempted), Note: "by an exception or approval"},
 	}
-	for i := range out {
-		out[i].Fault = d.Counts.Fault
+	for i := range d.Tiles {
+		d.Tiles[i].Fault = counts.Fault
 	}
-	return out
+	if counts.OK() && n != (verdicts{}) {
+		d.Chart, d.Teams = new(resultChart(v, d.Policy.Policy, counts.Is.Counts)), teamEffects(v, d.Policy.Policy, counts.Is.Counts)
+	}
 }
 
 // verdictSeries returns the verdicts that the chart of a policy shows, and their series.
@@ -106,35 +125,30 @@ func verdictSeries() (verdicts []string, series []chart.Series) {
 	}
 }
 
-// Chart draws the results by day in the organisation's time zone.
-func (d policyPage) Chart(f *frame) template.HTML {
+// resultChart draws the results of a policy by day in the organisation's time zone.
+func resultChart(v *visit, policy string, counts []decisions.PolicyCount) chart.Chart {
 	c := chart.Chart{
-		ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: f.zone(),
+		ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: v.zone(),
 		Total: true, Empty: "No results.",
 	}
 	verdicts, series := verdictSeries()
-	now := f.Now()
-	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	for ago := policyRetention - 1; ago >= 0; ago-- {
-		day := today.AddDate(0, 0, -ago)
-		href := f.Link("requests", "policy", d.Policy, "range", "", "from", day.Format(time.DateOnly), "to", day.Format(time.DateOnly))
-		c.Buckets = append(c.Buckets, chart.Bucket{Start: day, Length: day.AddDate(0, 0, 1).Sub(day), Href: href})
+	days := lastDays(v.Now())
+	for i, day := range days[:policyRetention] {
+		href := v.Link("requests", "policy", policy, "range", "", "from", day.Format(time.DateOnly), "to", day.Format(time.DateOnly))
+		c.Buckets = append(c.Buckets, chart.Bucket{Start: day, Length: days[i+1].Sub(day), Href: href})
 	}
 	for i := range series {
 		series[i].Values = make([]float64, policyRetention)
 	}
-	for _, n := range d.Counts.Is.Counts {
-		bucket := slices.IndexFunc(c.Buckets, func(b chart.Bucket) bool { return !n.Hour.Before(b.Start) && n.Hour.Before(b.Start.Add(b.Length)) })
-		if i := slices.Index(verdicts, n.Verdict); i >= 0 && bucket >= 0 {
-			series[i].Values[bucket] += float64(n.Calls)
+	for _, n := range counts {
+		day := dayIndex(&days, n.Hour)
+		if i := slices.Index(verdicts, n.Verdict); i >= 0 && day >= 0 {
+			series[i].Values[day] += float64(n.Calls)
 		}
 	}
 	c.Series = slices.DeleteFunc(series, func(s chart.Series) bool { return s.Sum() == 0 })
-	return c.HTML()
+	return c
 }
-
-// Quiet reports whether the policy had no results in 30 days.
-func (d policyPage) Quiet() bool { return d.total() == verdicts{} }
 
 // teamEffect holds the effect of a policy on a team.
 type teamEffect struct {
@@ -142,10 +156,10 @@ type teamEffect struct {
 	Team string
 }
 
-// Teams lists the effect by team, in descending order.
-func (d policyPage) Teams(f *frame) table {
+// teamEffects lists the effect of a policy by team, in descending order.
+func teamEffects(v *visit, policy string, counts []decisions.PolicyCount) table {
 	var list []teamEffect
-	for _, c := range d.Counts.Is.Counts {
+	for _, c := range counts {
 		i := slices.IndexFunc(list, func(e teamEffect) bool { return e.Team == c.Team })
 		if i < 0 {
 			i, list = len(list), append(list, teamEffect{Team: c.Team})
@@ -156,9 +170,9 @@ func (d policyPage) Teams(f *frame) table {
 	number := func(title string, of func(*teamEffect) int64) column[teamEffect] {
 		return column[teamEffect]{Title: title, Number: true, Cell: func(e *teamEffect) cell { return textCell(count(of(e))) }}
 	}
-	return newTable(f.visit, list, tableSpec[teamEffect]{
+	return newTable(v, list, tableSpec[teamEffect]{
 		Name: "teams", Caption: "Results by team in the last 30 days", Columns: []column[teamEffect]{
-			{Title: "Team", Cell: func(e *teamEffect) cell { return textCell(cmp.Or(e.Team, "No team")) }},
+			{Title: "Team", Value: func(e *teamEffect) any { return cmp.Or(e.Team, "No team") }},
 			number("Denied", func(e *teamEffect) int64 { return e.Denied }), number("Would deny", func(e *teamEffect) int64 { return e.WouldDeny }),
 			number("Warned", func(e *teamEffect) int64 { return e.Warned }), number("Exempted", func(e *teamEffect) int64 { return e.Exempted }),
 		},
@@ -166,7 +180,7 @@ func (d policyPage) Teams(f *frame) table {
 			if e.Team == "" {
 				return ""
 			}
-			return f.Link("requests", "policy", d.Policy, "team", e.Team, "range", last30Days)
+			return v.Link("requests", "policy", policy, "team", e.Team, "range", last30Days)
 		},
 	})
 }
@@ -187,18 +201,18 @@ type entryView struct {
 	Approvable bool
 }
 
-// Entries returns the configuration entries of the policy with their parameter values.
-func (d policyPage) Entries(f *frame) (out []entryView) {
-	for i := range d.InForce {
-		e := &d.InForce[i]
-		view := entryView{Mode: modeOf(d.InForce[i : i+1]), Applies: appliesTo(&e.Entry), Approvable: e.Approvable}
+// entryViews returns the configuration entries of a policy with their parameter values.
+func entryViews(v *visit, p *operator.PolicyDetails) (out []entryView) {
+	for i := range p.InForce {
+		e := &p.InForce[i]
+		view := entryView{Mode: modeOf(p.InForce[i : i+1]), Applies: appliesTo(&e.Entry), Approvable: e.Approvable}
 		var params []setParam
-		for _, p := range d.Parameters {
-			value, set := e.Params[p.Name]
-			params = append(params, setParam{p, value, set})
+		for _, parameter := range p.Parameters {
+			value, set := e.Params[parameter.Name]
+			params = append(params, setParam{parameter, value, set})
 		}
-		view.Table = newTable(f.visit, params, tableSpec[setParam]{
-			Name: "params", Caption: "Parameters of " + d.Policy, Columns: paramColumns(true),
+		view.Table = newTable(v, params, tableSpec[setParam]{
+			Name: "params", Caption: "Parameters of " + p.Policy, Columns: paramColumns(true),
 			Empty: empty{Title: "No parameters", Text: "The policy has no parameters."},
 		})
 		out = append(out, view)
@@ -206,13 +220,13 @@ func (d policyPage) Entries(f *frame) (out []entryView) {
 	return out
 }
 
-// Reference lists the parameters of a policy that is not in force.
-func (d policyPage) Reference(f *frame) table {
+// parameterReference lists the parameters of a policy without values.
+func parameterReference(v *visit, p *operator.PolicyDetails) table {
 	var params []setParam
-	for _, p := range d.Parameters {
-		params = append(params, setParam{PolicyParameter: p})
+	for _, parameter := range p.Parameters {
+		params = append(params, setParam{PolicyParameter: parameter})
 	}
-	return newTable(f.visit, params, tableSpec[setParam]{Name: "params", Caption: "Parameters of " + d.Policy, Columns: paramColumns(false)})
+	return newTable(v, params, tableSpec[setParam]{Name: "params", Caption: "Parameters of " + p.Policy, Columns: paramColumns(false)})
 }
 
 // paramColumns returns the columns of a parameter table, with or without values.
@@ -270,13 +284,13 @@ func paramValue(p *setParam) cell {
 	return codeCell(jsonText(p.Value))
 }
 
-// listed formats the first items of a list, at most the given number, and the number of further items.
-func listed(list []any, most int) (out []string) {
-	for _, item := range list[:min(len(list), most)] {
+// listed formats at most limit items of a list, and the number of the remaining items.
+func listed(list []any, limit int) (out []string) {
+	for _, item := range list[:min(len(list), limit)] {
 		text, _ := item.(string)
 		out = append(out, cmp.Or(text, jsonText(item)))
 	}
-	if more := len(list) - most; more > 0 {
+	if more := len(list) - limit; more > 0 {
 		out = append(out, "and "+count(int64(more))+" more")
 	}
 	return out
@@ -294,28 +308,32 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// Requests lists the latest requests with a result of the policy.
-func (d policyPage) Requests(f *frame) table {
-	columns := slices.DeleteFunc(requestColumns(f.visit), func(c column[explain.Summary]) bool {
+// latestTable lists the latest requests with a result of a policy.
+func latestTable(v *visit, policy string, list []explain.Summary) table {
+	columns := slices.DeleteFunc(requestColumns(v), func(c column[explain.Summary]) bool {
 		return slices.Contains([]string{"resource", "price", "latency", "status"}, c.Key)
 	})
 	for i := range columns {
 		if columns[i].Key == "reason" { // the page's title names the policy
-			columns[i].Cell = func(s *explain.Summary) cell { return textCell(strings.TrimPrefix(reasonOf(s), d.Policy+": ")) }
+			columns[i].Cell = func(s *explain.Summary) cell { return textCell(strings.TrimPrefix(reasonOf(s), policy+": ")) }
 		}
 		columns[i].Key = ""
 	}
-	return newTable(f.visit, d.Latest.Is.Decisions, tableSpec[explain.Summary]{
-		Name: "latest", Caption: "Latest requests with a result of " + d.Policy, Columns: columns,
-		Path:  func(s *explain.Summary) string { return f.Link("requests/" + url.PathEscape(s.DecisionID)) },
+	return newTable(v, list, tableSpec[explain.Summary]{
+		Name: "latest", Caption: "Latest requests with a result of " + policy, Columns: columns,
+		Path:  func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Empty: empty{Icon: "list", Title: "No recent requests", Text: "Requests that the policy denies, warns about or changes appear here."},
 	})
 }
 
-// ExceptionTable lists the exceptions to the policy.
-func (d policyPage) ExceptionTable(f *frame) table {
-	return exceptionTable(f, slices.Clone(d.Exceptions))
+// draft returns the address parameter of a playground that tests the policy with Code. It returns "" if Code is nil or too long.
+func (d *policyPage) draft() string {
+	if d.Code == nil {
+		return ""
+	}
+	p := playground{Draft: operator.Draft{Policies: d.Code.Text}}
+	if draft := p.pack(); len(draft) <= maxAddress {
+		return draft
+	}
+	return ""
 }
-
-// ExampleCode returns an example configuration of the policy.
-func (d policyPage) ExampleCode() *code { return &code{"configuration", d.Example} }

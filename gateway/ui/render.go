@@ -49,7 +49,7 @@ func functions(base string) template.FuncMap {
 	return template.FuncMap{
 		"amount": amount, "stamp": stamp, "moment": moment,
 		"pretty": pretty, "join": strings.Join, "words": words, "title": title, "percent": percent, "plural": plural, "status": statusOf,
-		"bar": barOf, "note": func(level, text string) note { return note{level, text} },
+		"note":   func(level, text string) note { return note{level, text} },
 		"codeOf": func(label, text string) *code { return &code{label, text} }, "escape": url.PathEscape,
 		"list":  func(items ...string) []string { return items },
 		"asset": func(name string) string { return base + asset(name) },
@@ -57,7 +57,7 @@ func functions(base string) template.FuncMap {
 			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is
 			return cmp.Or(moment(at), text)
 		},
-		"sentence": upper, "readable": readable,
+		"sentence": upper, "readable": readable, "member": memberName,
 		"both": func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }

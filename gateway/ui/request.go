@@ -19,7 +19,7 @@ import (
 type requestData struct {
 	explain.Report
 
-	// Pending is the approval request of a denied request, or nil. Expired reports that there is no such approval request anymore.
+	// Pending is the approval request of a denied request, or nil. Expired reports that the approval request has expired.
 	Pending *approval.Record
 	Expired bool
 	// Sent is the body of a dry run.
@@ -50,8 +50,7 @@ func (v *visit) described(x *explain.Report) requestData {
 // Head returns the header: the operation with its outcome, and links to run the request as a dry run and to test a policy on it.
 func (d requestData) Head(f *frame) head {
 	s := d.Summary()
-	badge := *outcomeCell(&s).Status
-	h := head{Title: operationName(d.Operation), Badge: &badge, Parents: []link{{Title: "Requests", Path: f.Link("requests")}}}
+	h := head{Title: operationName(d.Operation), Badge: outcomeCell(&s).Status, Parents: f.parents("Requests", "requests")}
 	h.Text = strings.TrimSpace(d.Method + " " + d.Path)
 	if d.Own != nil {
 		return h
@@ -59,10 +58,10 @@ func (d requestData) Head(f *frame) head {
 	if d.Pending != nil && f.isPending(d.Pending) {
 		h.Actions = append(h.Actions, button{Title: "Review approval", Icon: "inbox", Path: f.Link("approvals") + "#" + d.Approval, Main: true})
 	}
-	if f.Can(explainRow) {
+	if f.may(explainRow) {
 		h.Actions = append(h.Actions, d.dryRun(f))
 	}
-	if f.Can(tryRow) {
+	if f.may(tryRow) {
 		h.Actions = append(h.Actions, button{
 			Title: "Test a policy on this request", Icon: "flask",
 			Path: f.Link("playground", "decision", d.DecisionID),
@@ -101,10 +100,11 @@ const maxAddress = 6000
 
 // Facts returns the details of the request.
 func (d requestData) Facts(f *frame) []fact {
+	const callerID = "X-Request-ID" // the caller's own ID, if it sent one
 	s := d.Summary()
 	out := []fact{
 		{"Time", f.exactCell(d.Time)},
-		{"Status", textCell(number0(d.Status), words(d.Refusal))},
+		{"Status", textCell(statusCode(d.Status), words(d.Refusal))},
 		{"Latency", textCell(cmp.Or(millis(d.DurationMs), "–"), platformTime(d.PlatformMs))},
 		{"Price", textCell(cmp.Or(perHour(s.USDPerHour), "–"))},
 		{"Key", linkCell(d.Caller.Key, f.Link("keys/"+url.PathEscape(d.Caller.Key)))},
@@ -112,15 +112,15 @@ func (d requestData) Facts(f *frame) []fact {
 		{"Roles", textCell(strings.Join(d.Caller.Roles, ", "))},
 		{"Resource", cell{Text: s.Resource, Code: true, Path: f.Link("resources/" + url.PathEscape(s.Resource))}},
 		{"API", textCell(cmp.Or(dialectName(d.Dialect), d.Dialect))},
-		{"Request ID", codeCell(d.RequestID)},
-		{"Decision ID", codeCell(d.DecisionID)},
+		{"Request ID", codeCell(d.DecisionID)},
+		{callerID, codeCell(d.RequestID)},
 		{"Configuration", codeCell(short(d.Revision))},
 	}
 	switch d.DecisionID {
 	case "": // a dry run, which was not sent
 		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Time" || x.Label == "Latency" })
 	case d.RequestID:
-		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Decision ID" })
+		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == callerID })
 	}
 	return slices.DeleteFunc(out, func(x fact) bool { return x.Text == "" && x.When == nil })
 }
@@ -150,13 +150,14 @@ func (d requestData) Related(f *frame) (out []link) {
 	if s := d.Summary(); s.Resource != "" {
 		out = append(out, link{Title: "Requests about " + s.Resource, Path: f.Link("requests", "resource", s.Resource)})
 	}
-	if d.Approval != "" && f.Can(approvalList) {
-		out = append(out, link{Title: "Approval request", Path: f.Link("approvals") + "#" + d.Approval})
+	if d.Approval != "" && f.may(approvalList) {
+		out = append(out, link{Title: "Approval request", Path: approvalPath(f.visit, d.Approval)})
 	}
 	return out
 }
 
-// Curl returns the request as a curl command. It refers to the key by a variable, and to a body that is not stored by a file.
+// Curl returns a curl command that sends the request. The command reads the caller's key from an environment variable. If the gateway did
+// not store the body of the request, the command reads the body from a file.
 func (d requestData) Curl() *code {
 	if d.Own != nil || d.Method == "" || d.Path == "" {
 		return nil
@@ -180,6 +181,9 @@ func (d requestData) Curl() *code {
 	}
 	return &code{"curl command", b.String()}
 }
+
+// BodyFile reports whether a curl command reads the body from a file, because the body is not stored.
+func (c *code) BodyFile() bool { return strings.HasSuffix(c.Text, " @body.json") }
 
 // plainPath matches paths that need no quoting within double quotes in a shell.
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9/_.~?=&%:,-]+$`)
@@ -232,10 +236,10 @@ func (s callSection) Policies(f *frame) table {
 	}
 	return newTable(f.visit, s.Call.Policies, tableSpec[explain.Policy]{
 		Name: "results", Caption: "Results of policies", Columns: []column[explain.Policy]{
-			{Title: "Policy", Cell: func(p *explain.Policy) cell { return textCell(p.Policy) }},
+			{Title: "Policy", Value: func(p *explain.Policy) any { return p.Policy }},
 			{Title: "Result", Cell: func(p *explain.Policy) cell { return statusCell(p.Verdict) }},
-			{Title: "Message", Cell: func(p *explain.Policy) cell { return textCell(p.Message) }},
-			{Title: "Field", Cell: func(p *explain.Policy) cell { return codeCell(p.Field) }},
+			{Title: "Message", Value: func(p *explain.Policy) any { return p.Message }},
+			{Title: "Field", Cell: func(p *explain.Policy) cell { return codeCell(memberName(p.Field)) }},
 		},
 		Path: func(p *explain.Policy) string { return f.Link("policies/" + url.PathEscape(p.Policy)) },
 	})
@@ -249,8 +253,8 @@ func (s callSection) Budgets(f *frame) table {
 	return newTable(f.visit, s.Call.Budgets, tableSpec[explain.BudgetCheck]{
 		Name: "budgets", Caption: "Budgets before and after the request", Columns: []column[explain.BudgetCheck]{
 			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(title(b.Scope), words(b.Budget)) }},
-			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
-			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
+			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { return cell{Bar: new(checkBar(b))} }},
+			{Title: "Before", Number: true, Value: func(b *explain.BudgetCheck) any { return ofBudget(b, before(b)) }},
 			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return checkedCost(f, b) }},
 			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell {
 				return textCell(ofBudget(b, b.After),
@@ -266,84 +270,27 @@ func (s callSection) Budgets(f *frame) table {
 	})
 }
 
-// Why explains the denial: the rule and the causes that the timeline states. It leaves the approval to [requestData.Approved].
-func (d requestData) Why() string {
-	text := []string{strings.TrimSuffix(ruleOf(d.Detail), ".")}
-	for _, s := range d.Sections() {
-		for _, x := range s.Stages {
-			for _, n := range x.Notes {
-				if x.Result == "refused" && n != d.Detail && (d.Status == http.StatusBadRequest || d.Status == http.StatusUnprocessableEntity) {
-					text = append(text, strings.TrimPrefix(n, "because: "))
-				}
-			}
-		}
-	}
-	return readable(strings.Join(text, ": "))
-}
-
-// Approved describes the state of the approval request of a denied request, or returns "" for a request without one.
-func (d requestData) Approved(f *frame) string {
-	r := d.Pending
-	switch {
-	case r == nil && !d.Expired:
-		return ""
-	case r == nil:
-		return "The approval request has expired. The caller can send the request again to request approval."
-	case r.State == approval.Pending:
-		return "Or approve the request before " + moment(f.When(r.Until).At) + " (in " + lastingFully(r.Until.Sub(f.now())) + ")."
-	case r.Answer == nil:
-		return ""
-	case r.State == approval.Granted:
-		return "Approved by " + r.Answer.By + " until " + moment(f.When(r.Until).At) + ": the caller has to send the same request again."
-	case r.State == approval.Used:
-		return "The request was approved by " + r.Answer.By + ", and has passed since."
-	}
-	return "The approval was denied by " + r.Answer.By + strings.TrimSuffix(": "+r.Answer.Reason, ": ") + "."
-}
-
-// Changes lists the changes that would make the request pass. For policies, it names the field.
-func (d requestData) Changes() (out []string) {
-	var listed []string // lines of ToPass that out replaces
-	for i := range d.Calls {
-		for _, p := range d.Calls[i].Policies {
-			line := p.Message + " (policy " + p.Policy + ")."
-			if p.Field != "" {
-				line = "Change " + strings.ReplaceAll(strings.TrimPrefix(p.Field, "/"), "/", ".") + ": " + line
-			}
-			if line = upper(line); p.Verdict == "denies" && !slices.Contains(out, line) {
-				out, listed = append(out, line), append(listed, p.Policy+": "+p.Message)
-			}
-		}
-	}
-	for _, line := range d.ToPass {
-		if line == d.Detail {
-			line = d.Why()
-		}
-		if !slices.ContainsFunc(append(listed, explain.OrApprove), func(s string) bool { return strings.HasPrefix(line, s) }) {
-			out = append(out, upper(readable(ruleOf(line))))
-		}
-	}
-	return out
-}
-
 // before returns the used and reserved amount of a budget before the call.
 func before(b *explain.BudgetCheck) string {
 	return fmt.Sprint(decimal(b.Used) + decimal(b.Reserved))
 }
 
-// checkedCost shows the amount that a call is checked with. A period budget counts the cost of a limited time only, so that the cost until the
-// end of the period is shown below.
+// checkedCost shows the amount that a call is checked with. A period budget counts only the cost of a limited time, so checkedCost also
+// shows the cost until the end of the period.
 func checkedCost(f *frame, b *explain.BudgetCheck) cell {
-	c := textCell("+" + ofBudget(b, b.Needs))
+	c := textCell(plus(ofBudget(b, b.Needs)))
 	if b.Hours == 0 {
 		return c
 	}
 	c.Sub = "for " + lastingFully(time.Duration(b.Hours*float64(time.Hour)).Round(time.Minute))
 	if b.ByEnd != "" {
-		c.Sub += ", about +" + amount(b.ByEnd) + " until " + f.When(b.RenewsAt).At.Format("2 Jan")
+		c.Sub += ", about " + plus(amount(b.ByEnd)) + " until " + f.When(b.RenewsAt).At.Format("2 Jan")
 	}
 	return c
 }
+
+// plus marks an amount as an addition.
+func plus(amount string) string { return strings.Replace("+"+amount, "+less than", "less than", 1) }
 
 // countBudget reports whether a budget limits a number instead of a cost.
 func countBudget(name string) bool {

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"html/template"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,20 +16,23 @@ import (
 
 // requestsData holds the data of the Requests page.
 type requestsData struct {
-	decisions.List
+	listing
 
-	// Outcomes holds the counts in the page's time range. It is empty if Uncounted is set.
+	// More holds the filters that are shown on demand. Open reports that one of them is set.
+	More []field
+	Open bool
+	// Outcomes holds the counts in the page's time range, and Chart draws them. Both are empty if Uncounted is set.
 	Outcomes part[decisions.OutcomeCounts]
-	// Uncounted reports that the list has a filter that the counts lack.
+	Chart    chart.Chart
+	// Uncounted reports that the list has a filter that the counts do not support.
 	Uncounted bool
-	// Approvals maps decision IDs to pending approval requests.
-	Approvals map[string]string
-	// Full reports that the list reached the requested length, so there may be older entries.
-	Full bool
+	// Older is the address of older requests if the search has to continue there to find any request.
+	Older string
+	// Badges holds the badge of each outcome. The script of the page uses the badges for requests that it adds to the list.
+	Badges map[string]status
 }
 
 func loadRequests(v *visit) (any, int, string) {
-	var d requestsData
 	q := v.since(v.query(decisionList))
 	if q.Get("before") == "" && v.ended() {
 		q.Set("before", v.period.To.UTC().Format(time.RFC3339Nano))
@@ -39,20 +41,52 @@ func loadRequests(v *visit) (any, int, string) {
 		q.Set("limit", strconv.Itoa(mostListed))
 	}
 	var list part[decisions.List]
-	d.Uncounted = slices.ContainsFunc([]string{"key", "operation", "policy", "resource", "own", "refused"},
+	var outcomes *part[decisions.OutcomeCounts]
+	var approvals map[string]string
+	uncounted := slices.ContainsFunc([]string{"key", "operation", "policy", "resource", "own", "refused"},
 		func(name string) bool { return q.Has(name) })
 	together(
 		func() { list = ask[decisions.List](v, decisionList, q) },
 		func() {
-			if !d.Uncounted {
-				d.Outcomes = v.outcomes()
+			if !uncounted {
+				outcomes = new(v.outcomes())
 			}
 		},
-		func() { d.Approvals = v.pendingApprovals() },
+		func() { approvals = v.pendingApprovals() },
 	)
-	d.List = list.Is
-	d.Full = strconv.Itoa(len(d.Decisions)) == cmp.Or(q.Get("limit"), "50")
+	d := newRequestsData(v, &list.Is, outcomes, approvals)
+	n := len(list.Is.Decisions)
+	if d.Table.Next == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") { // there may be older entries
+		d.Table.Next = v.With("before", list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano))
+	}
 	return d, list.Status, list.Fault
+}
+
+// newRequestsData returns the data of the page. approvals maps decision IDs to pending approval requests. outcomes is nil if the list has a
+// filter that the counts do not support.
+func newRequestsData(v *visit, list *decisions.List, outcomes *part[decisions.OutcomeCounts], approvals map[string]string) requestsData {
+	const visible = 4
+	d := requestsData{listing: v.filtered(requestFilters(v, list.Decisions)...), Uncounted: outcomes == nil, Badges: outcomeBadges()}
+	d.Filters.Fields, d.More = d.Filters.Fields[:visible], d.Filters.Fields[visible:]
+	d.Open = slices.ContainsFunc(d.More, func(x field) bool { return x.Value != "" })
+	if v.Query("refused") == "true" {
+		d.Chips = append(d.Chips, chip{"Denied and throttled only", "", v.With("refused", "", "before", "")})
+	}
+	if v.Query("before") != "" {
+		d.Chips = append(d.Chips, chip{"Older requests", "", v.With("before", "")})
+	}
+	if outcomes != nil {
+		d.Outcomes, d.Chart = *outcomes, outcomeChart(v, &outcomes.Is)
+	}
+	if list.Incomplete != "" {
+		d.Notes = []note{{levelWarn, incomplete(list)}}
+		if len(list.Decisions) == 0 {
+			d.Older = v.older("before", list.Next)
+		}
+	}
+	d.Hint = listedFor(list.KeptSeconds)
+	d.table(v, list, approvals)
+	return d
 }
 
 // pendingApprovals maps the decision IDs of denied requests to their pending approval requests.
@@ -73,13 +107,22 @@ func (v *visit) pendingApprovals() map[string]string {
 // mostListed is the maximum number of requests on a page, regardless of its address.
 const mostListed = 200
 
-// Notice explains why requests may be missing from the list.
-func (d requestsData) Notice() string {
-	if d.Next == "" {
-		return d.Incomplete
+// incomplete explains why requests may be missing from the list.
+func incomplete(list *decisions.List) string {
+	if list.Next == "" {
+		return list.Incomplete
 	}
-	text, _, _ := strings.Cut(d.Incomplete, ":")
+	text, _, _ := strings.Cut(list.Incomplete, ":")
 	return title(text) + "."
+}
+
+// listedFor describes for how long requests are listed.
+func listedFor(seconds int64) string {
+	if seconds == 0 {
+		return "The list contains the latest requests of this gateway only."
+	}
+	return "The list does not contain allowed reads that other gateways served. All other requests are listed for " +
+		lastingFully(time.Duration(seconds)*time.Second) + ", unless there are too many to keep."
 }
 
 // ended reports whether the page's time range ends in the past.
@@ -100,11 +143,11 @@ func (v *visit) outcomes() part[decisions.OutcomeCounts] {
 	return ask[decisions.OutcomeCounts](v, outcomeRow, q)
 }
 
-// filterFields returns the filters of the page. The first visible fields are always shown.
-func (d requestsData) filterFields(f *frame) (fields []field, visible int) {
+// requestFilters returns the filters of the page.
+func requestFilters(v *visit, list []explain.Summary) []field {
 	var keys, operations, policies, resources []string // suggestions
-	for i := range d.Decisions {
-		s := &d.Decisions[i]
+	for i := range list {
+		s := &list[i]
 		keys, operations, policies = append(keys, s.Key), append(operations, s.Operation), slices.Concat(policies, s.Denied, s.Warned)
 		resources = append(resources, s.Resource)
 	}
@@ -114,13 +157,13 @@ func (d requestsData) filterFields(f *frame) (fields []field, visible int) {
 	}
 	return []field{
 		{Name: "outcome", Label: "Outcome", Type: "select", Options: outcomes},
-		{Name: "team", Label: "Team", Type: "select", Options: names("All teams", f.Teams(), "")},
+		{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
 		{Name: "key", Label: "Key", Placeholder: "Key ID", Suggest: distinct(keys)},
 		{Name: "operation", Label: "Operation", Placeholder: "All operations", Suggest: distinct(operations)},
 		{Name: "policy", Label: "Policy", Placeholder: "All policies", Suggest: distinct(policies)},
 		{Name: "resource", Label: "Resource", Placeholder: "Resource ID", Suggest: distinct(resources)},
 		{Name: "own", Label: "Stopped or changed by the gateway itself", Type: "checkbox"},
-	}, 4
+	}
 }
 
 // distinct returns the different non-empty texts in order.
@@ -129,53 +172,13 @@ func distinct(texts []string) []string {
 	return present(slices.Compact(texts)...)
 }
 
-// Filters returns the form that filters the list.
-func (d requestsData) Filters(f *frame) form {
-	fields, _ := d.filterFields(f)
-	return f.filters(fields...)
-}
-
-// Seen returns the fields that are always shown, and Hidden the other fields.
-func (d requestsData) Seen(f *frame) []field {
-	_, n := d.filterFields(f)
-	return d.Filters(f).Fields[:n]
-}
-
-// Hidden returns the fields that are shown on demand.
-func (d requestsData) Hidden(f *frame) []field {
-	_, n := d.filterFields(f)
-	return d.Filters(f).Fields[n:]
-}
-
-// More reports whether any field of Hidden is set.
-func (d requestsData) More(f *frame) bool {
-	for _, x := range d.Hidden(f) {
-		if x.Value != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// Chips returns the active filters.
-func (d requestsData) Chips(f *frame) []chip {
-	out := f.chips(d.Filters(f))
-	if f.Query("refused") == "true" {
-		out = append(out, chip{"Denied and throttled only", "", f.With("refused", "", "before", "")})
-	}
-	if f.Query("before") != "" {
-		out = append(out, chip{"Older requests", "", f.With("before", "")})
-	}
-	return out
-}
-
-// Histogram draws the counts by outcome.
-func (d requestsData) Histogram(f *frame) template.HTML {
+// outcomeChart draws the counts by outcome.
+func outcomeChart(v *visit, outcomes *decisions.OutcomeCounts) chart.Chart {
 	c := chart.Chart{
-		ID: "outcomes", Title: "Requests by outcome", Unit: chart.Requests, Zone: f.zone(), Total: true, Empty: "No requests in this time range.",
-		Per: map[string]string{"5m": "5 min", "hour": "hour", "day": "day"}[d.Outcomes.Is.Bucket],
+		ID: "outcomes", Title: "Requests by outcome", Unit: chart.Requests, Zone: v.zone(), Total: true, Empty: "No requests in this time range.",
+		Per: map[string]string{"5m": "5 min", "hour": "hour", "day": "day"}[outcomes.Bucket],
 	}
-	if team := f.Query("team"); team != "" {
+	if team := v.Query("team"); team != "" {
 		c.Title += ", team " + team
 	}
 	series := []chart.Series{
@@ -184,45 +187,38 @@ func (d requestsData) Histogram(f *frame) template.HTML {
 		{Name: "Throttled", Class: "outcome-throttled"},
 		{Name: "Failed", Class: "outcome-failed"},
 	}
-	for i := range d.Outcomes.Is.Counts {
-		n := &d.Outcomes.Is.Counts[i]
-		href := f.With("range", "", "from", n.Start.UTC().Format(time.RFC3339), "to", n.End.UTC().Format(time.RFC3339), "before", "")
+	for i := range outcomes.Counts {
+		n := &outcomes.Counts[i]
+		href := v.With("range", "", "from", n.Start.UTC().Format(time.RFC3339), "to", n.End.UTC().Format(time.RFC3339), "before", "")
 		c.Buckets = append(c.Buckets, chart.Bucket{Start: n.Start, Length: n.End.Sub(n.Start), Href: href})
 		for j, value := range []int64{n.Allowed, n.Denied, n.Throttled, n.Failed} {
 			series[j].Values = append(series[j].Values, float64(value))
 		}
 	}
-	if only := f.Query("outcome"); only != "" {
+	if only := v.Query("outcome"); only != "" {
 		c.Title = title(only) + " requests" + strings.TrimPrefix(c.Title, "Requests by outcome")
 		series = slices.DeleteFunc(series, func(s chart.Series) bool { return s.Name != title(only) })
 	}
 	c.Series = series
-	return c.HTML()
+	return c
 }
 
-// Table returns the table of requests.
-func (d requestsData) Table(f *frame) table {
-	columns := requestColumns(f.visit)
+// table sets the table of requests.
+func (d *requestsData) table(v *visit, list *decisions.List, approvals map[string]string) {
+	columns := requestColumns(v)
 	i := slices.IndexFunc(columns, func(c column[explain.Summary]) bool { return c.Key == "reason" })
 	columns[i].Cell = func(s *explain.Summary) cell {
 		c := textCell(reasonOf(s))
-		if id := d.Approvals[s.DecisionID]; id != "" {
-			c.Links = []button{{Title: "Review approval", Path: f.Link("approvals") + "#" + id}}
+		if id := approvals[s.DecisionID]; id != "" {
+			c.Links = []button{{Title: "Review approval", Path: v.Link("approvals") + "#" + id}}
 		}
 		return c
 	}
-	spec := tableSpec[explain.Summary]{
+	d.Table = newTable(v, list.Decisions, tableSpec[explain.Summary]{
 		Name: "requests", Caption: "Requests, newest first", Columns: columns,
-		Path: func(s *explain.Summary) string { return f.Link("requests/" + url.PathEscape(s.DecisionID)) },
-		Live: f.LiveAddress(), Keyed: true, Empty: d.empty(f),
-	}
-	switch {
-	case d.Next != "":
-		spec.Next = f.With("before", d.Next)
-	case d.Full && len(d.Decisions) > 0:
-		spec.Next = f.With("before", d.Decisions[len(d.Decisions)-1].Time.UTC().Format(time.RFC3339Nano))
-	}
-	return newTable(f.visit, d.Decisions, spec)
+		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Live: v.liveAddress(), Keyed: true, Empty: d.empty(v), Next: v.older("before", list.Next),
+	})
 }
 
 // requestColumns returns the columns of request lists.
@@ -241,10 +237,10 @@ func requestColumns(v *visit) []column[explain.Summary] {
 			}
 			return cell{Text: s.Resource, Code: true, Path: v.Link("resources/" + url.PathEscape(s.Resource))}
 		}},
-		{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(number0(s.Status)) }},
-		{Key: "reason", Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
-		{Key: "price", Title: "Price/h", Number: true, Cell: func(s *explain.Summary) cell { return textCell(amount(s.USDPerHour)) }},
-		{Key: "latency", Title: "Latency", Number: true, Cell: func(s *explain.Summary) cell { return textCell(millis(s.DurationMs)) }},
+		{Key: "status", Title: "Status", Number: true, Value: func(s *explain.Summary) any { return statusCode(s.Status) }},
+		{Key: "reason", Title: "Reason", Value: func(s *explain.Summary) any { return reasonOf(s) }},
+		{Key: "price", Title: "Price/h", Number: true, Value: func(s *explain.Summary) any { return dollars(s.USDPerHour) }},
+		{Key: "latency", Title: "Latency, ms", Number: true, Value: func(s *explain.Summary) any { return latency(s.DurationMs) }},
 	}
 }
 
@@ -299,25 +295,15 @@ func operationName(id string) string {
 
 // dialectName returns the name of the API that the client used, or "" for the current API.
 func dialectName(dialect string) string {
-	switch dialect {
-	case "v1":
-		return "v1 API"
-	case "graphql":
-		return "GraphQL API"
-	case "run":
-		return "Run API"
-	case "chat":
-		return "Chat API"
-	}
-	return ""
+	return map[string]string{"v1": "v1 API", "graphql": "GraphQL API", "run": "Run API", "chat": "Chat API"}[dialect]
 }
 
-// number0 formats a number, or returns "" for 0.
-func number0(n int) string {
-	if n == 0 {
+// latency formats a duration in milliseconds without a unit, or returns "" for 0.
+func latency(ms float64) string {
+	if ms == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return strconv.FormatFloat(max(0.01, ms), 'f', 2, 64)
 }
 
 // millis formats a duration in milliseconds with a suitable unit, or returns "" for 0.
@@ -336,11 +322,11 @@ func millis(ms float64) string {
 }
 
 // empty returns the empty state of the list. It mentions the filters if any are active.
-func (d requestsData) empty(f *frame) empty {
-	if len(d.Chips(f)) > 0 {
+func (d *requestsData) empty(v *visit) empty {
+	if len(d.Chips) > 0 {
 		return empty{
 			Icon: "filter", Title: "No matching requests", Text: "No request in this time range matches the filters.",
-			Next: &button{Title: "Clear filters", Path: f.Link("requests")},
+			Next: &button{Title: "Clear filters", Path: v.Link("requests")},
 		}
 	}
 	return empty{
@@ -353,8 +339,8 @@ func (d requestsData) empty(f *frame) empty {
 // sampleCall is an example call.
 const sampleCall = `curl "$TOLLGATE_URL/v2/pods" -H "Authorization: Bearer $TOLLGATE_KEY"`
 
-// Badges returns the outcome badges that the script uses for live rows.
-func (requestsData) Badges() map[string]status {
+// outcomeBadges returns the badge of each outcome.
+func outcomeBadges() map[string]status {
 	out := make(map[string]status)
 	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
 		out[o] = statusOf(o)

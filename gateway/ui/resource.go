@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 // oneResource holds the data of a resource's page.
 type oneResource struct {
+	head
+
 	Facts  []fact
 	Costs  part[money.Costs]
 	Chart  chart.Chart
@@ -21,27 +24,21 @@ type oneResource struct {
 	Tiles  []tile
 	Snooze *form
 	Adopt  *form
-	// Stop is the call that stops the resource, and nil if it cannot be stopped. Handling describes what happens to idle resources.
+	// Stop is the call that ends the cost of the resource, and StopHint describes its effect. Stop is nil for a kind without such a call.
+	// Handling describes what happens to idle resources.
 	Stop     *code
+	StopHint string
 	Handling string
 	// Requests lists the requests that refer to the resource.
 	Requests part[decisions.List]
 	Calls    table
 
-	name, id string
-	badge    *status
-	parents  []link
-	actions  []button
-}
-
-// Head implements headed.
-func (d oneResource) Head(*frame) head {
-	return head{Title: d.name, Badge: d.badge, Parents: d.parents, Actions: d.actions}
+	id string
 }
 
 func loadResource(v *visit) (any, int, string) {
 	id := v.r.PathValue("id")
-	d := oneResource{id: id, name: id, parents: []link{{Title: "Resources", Path: v.Link("resources")}}}
+	d := oneResource{id: id, head: head{Title: id, Parents: v.parents("Resources", "resources")}}
 	var live part[money.ResourceList]
 	var idles part[money.IdleList]
 	together(
@@ -82,14 +79,12 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 			Decision: c.Decision, Labels: c.Labels,
 		}
 	}
-	if r.Name != "" {
-		d.name = r.Name
-	}
+	d.Title = cmp.Or(r.Name, d.Title)
 	state := stateCell(v, r, d.Idle)
 	if gone {
 		state.Status = &status{levelNeutral, "Deleted"}
 	}
-	d.badge = state.Status
+	d.Badge = state.Status
 	id := codeCell(r.ID)
 	d.Facts = []fact{{"ID", id}, {"Kind", textCell(title(r.Kind))}, {"Owner", ownerCell(r.Team, r.Key)}}
 	add := func(label string, c cell) {
@@ -102,13 +97,13 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	}
 	add("GPU", textCell(r.GPU))
 	add("Data centre", textCell(r.DataCenter))
-	add("Created", v.whenCell(r.Since))
+	add("Created", v.exactCell(r.Since))
 	add("Labels", textCell(pairs(r.Labels)))
 	if r.Decision != "" {
 		add("Created by", linkCell("View request", v.Link("requests/"+url.PathEscape(r.Decision))))
 	}
 	if r.Key != "" {
-		d.actions = append(d.actions, button{Title: "Requests of key " + r.Key, Icon: "list", Path: v.Link("requests", "key", r.Key)})
+		d.Actions = append(d.Actions, button{Title: "Requests of key " + r.Key, Icon: "list", Path: v.Link("requests", "key", r.Key)})
 	}
 	total := decimal(d.Costs.Is.Total)
 	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
@@ -121,19 +116,40 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	if d.Idle != nil {
 		d.Tiles = append(d.Tiles, tile{
 			Label: "Idle cost so far", Value: amount(d.Idle.Cost),
-			Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle",
+			Note: strings.Join(append([]string{state.Sub}, present(projection(v, &d.Idle.Idle))...), ", "),
 		})
 	}
 	d.change(v, r, gone)
-	if !gone && r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
-		d.Stop = &code{"call that stops the pod", `curl -X POST "$TOLLGATE_URL/v2/pods/` + url.PathEscape(r.ID) + `/action" \
-  -H "Authorization: Bearer $TOLLGATE_KEY" \
-  -H "Content-Type: application/json" \
-  -d '{"action": "stop"}'`}
+	if !gone {
+		d.Stop, d.StopHint = stopCall(r.Kind, r.ID, decimal(r.Takes.PerHour) > 0 && (d.Idle == nil || d.Idle.Reason != "stopped"))
 	}
 	if d.Idle != nil {
 		d.Handling = handling(list)
 	}
+}
+
+// stopCall returns the call that stops a running pod or the idle workers of an endpoint, or deletes another resource, and a description of
+// its effect. It returns nil for a kind without such a call.
+func stopCall(kind, id string, running bool) (*code, string) {
+	call := func(method, path, body string) *code {
+		text := "curl -X " + method + ` "$TOLLGATE_URL/v2/` + path + `" \` + "\n" + `  -H "Authorization: Bearer $TOLLGATE_KEY"`
+		if body != "" {
+			text += ` \` + "\n" + `  -H "Content-Type: application/json" \` + "\n  -d '" + body + "'"
+		}
+		return &code{"call", text}
+	}
+	path := map[string]string{
+		"pod": "pods/", "endpoint": "serverless/", "network_volume": "network-volumes/", "cluster": "clusters/", "sandbox": "sandboxes/",
+	}[kind]
+	switch {
+	case path == "":
+		return nil, ""
+	case kind == "endpoint":
+		return call("PATCH", path+url.PathEscape(id), `{"workers": {"min": 0}}`), "To stop the idle workers of this endpoint, send this call with a key that may change it:"
+	case kind == "pod" && running:
+		return call("POST", path+url.PathEscape(id)+"/action", `{"action": "stop"}`), "To stop this pod, send this call with a key that may stop it:"
+	}
+	return call("DELETE", path+url.PathEscape(id), ""), "To delete this resource and its data, send this call with a key that may delete it:"
 }
 
 // handling describes how an organisation detects and handles idle resources.
@@ -145,17 +161,14 @@ func handling(l *money.IdleList) string {
 
 // change adds the forms that change a resource.
 func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
-	if gone || !v.may("POST /admin/spend/snooze") {
+	if gone || !v.may(snoozeRow) {
 		return
 	}
 	if d.Idle != nil {
-		f := snoozeForm(v, r.ID)
-		d.Snooze = &f
+		d.Snooze = new(snoozeForm(v, r.ID))
 	}
-	if teams := v.Teams(); len(teams) > 0 {
-		f := v.post(adoptAction, r.ID, "Change owner",
-			field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, r.Team)})
-		d.Adopt = &f
+	if len(v.Teams()) > 0 {
+		d.Adopt = new(adoptForm(v, r.ID, r.Team))
 	}
 }
 
@@ -164,16 +177,16 @@ func requestTable(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
 		Name: "requests", Caption: "Requests",
 		Columns: []column[explain.Summary]{
-			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+			{Title: "Time", Value: func(s *explain.Summary) any { return s.Time }},
 			{Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(s.Verdict) }},
-			{Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(s.Operation) }},
+			{Title: "Operation", Value: func(s *explain.Summary) any { return s.Operation }},
 			{Title: "Caller", Cell: func(s *explain.Summary) cell { return ownerCell(s.Team, s.Key) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
+			{Title: "Reason", Value: func(s *explain.Summary) any { return reasonOf(s) }},
 		},
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Empty: empty{
 			Icon: "list", Title: "No requests",
-			Text: "No recent request names this resource. Reads are stored only by the gateway that served them.",
+			Text: "No recent request refers to this resource. Reads are stored only by the gateway that served them.",
 		},
 	})
 }

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -27,42 +26,14 @@ func resourceTabs(v *visit, here string) (list []tab) {
 	return list
 }
 
-// resourceData holds the data of the Resources page.
-type resourceData struct {
-	List    part[money.ResourceList]
-	Idle    part[money.IdleList]
-	Filters form
-	Chips   []chip
-	Table   table
-
-	tabs    []tab
-	actions []button
-}
-
-// Head implements headed.
-func (d resourceData) Head(*frame) head {
-	return head{Title: "Resources", Text: d.text(), Tabs: d.tabs, Actions: d.actions}
-}
-
-// text describes the number of resources and their cost.
-func (d resourceData) text() string {
-	if !d.List.OK() {
-		return ""
+// ledgerNotes describes problems of the ledger.
+func ledgerNotes(list *money.ResourceList) []note {
+	if l := list.Loss; l != nil && l.Rebuilt == nil {
+		return []note{{levelBad, "The ledger has been incomplete since " + moment(l.At) + " (" + l.Reason + "): calls that raise cost are refused until it is rebuilt."}}
+	} else if !list.Complete {
+		return []note{{levelBad, "The ledger is incomplete: calls that raise cost are refused until it is rebuilt."}}
 	}
-	return plural(d.List.Is.All, "resource") + ", " + amount(d.List.Is.PerHour) + " per hour, " + amount(month(d.List.Is.PerHour)) + " per month at this rate"
-}
-
-// Notes describes problems of the ledger.
-func (d resourceData) Notes() (list []note) {
-	if !d.List.OK() {
-		return nil
-	}
-	if l := d.List.Is.Loss; l != nil && l.Rebuilt == nil {
-		list = append(list, note{levelBad, "The ledger is incomplete since " + moment(l.At) + " (" + l.Reason + "): calls that raise cost are refused until it is rebuilt."})
-	} else if !d.List.Is.Complete {
-		list = append(list, note{levelBad, "The ledger is incomplete: calls that raise cost are refused until it is rebuilt."})
-	}
-	return list
+	return nil
 }
 
 // idleByID returns idle resources by their ID.
@@ -74,39 +45,42 @@ func idleByID(list *money.IdleList) map[string]*money.IdleResource {
 	return out
 }
 
-// reconcileRow is the endpoint that compares the ledger with the platform.
-const reconcileRow = "POST /admin/spend/reconcile"
-
 func loadResources(v *visit) (any, int, string) {
-	d := resourceData{tabs: resourceTabs(v, "resources")}
 	q := v.query(resourceRow)
-	q.Set("limit", cmp.Or(q.Get("limit"), strconv.Itoa(excerptSize)))
+	q.Set("limit", cmp.Or(q.Get("limit"), strconv.Itoa(pageSize)))
+	var list part[money.ResourceList]
+	var idles part[money.IdleList]
 	together(
-		func() { d.List = ask[money.ResourceList](v, resourceRow, q) },
-		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
+		func() { list = ask[money.ResourceList](v, resourceRow, q) },
+		func() { idles = ask[money.IdleList](v, idle, nil) },
 	)
-	d.Filters = v.filters(
-		field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, key"},
-		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")}, field{Name: "gpu", Label: "GPU type"},
-		field{Name: "label", Label: "Label", Placeholder: "name=value"},
-	)
-	for i := range d.List.Is.Resources {
-		r := &d.List.Is.Resources[i]
-		d.Filters.Fields[0].suggest(r.ID, r.Name)
-		d.Filters.Fields[3].suggest(r.GPU)
-		d.Filters.Fields[4].suggest(pairList(r.Labels)...)
+	search := field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, key"}
+	gpu, label := field{Name: "gpu", Label: "GPU type"}, field{Name: "label", Label: "Label", Placeholder: "name=value"}
+	for i := range list.Is.Resources {
+		r := &list.Is.Resources[i]
+		search.suggest(r.ID, r.Name)
+		gpu.suggest(r.GPU)
+		label.suggest(pairList(r.Labels)...)
 	}
-	d.Chips = v.chips(d.Filters)
+	l := v.filtered(
+		search, field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
+		field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")}, gpu, label,
+	)
+	l.Tabs = resourceTabs(v, "resources")
 	if v.may(reconcileRow) {
-		d.actions = []button{{
-			Title: "Check for drift", Icon: "refresh", Post: v.path + "spend/reconcile",
+		l.Actions = []button{{
+			Title: "Compare with the platform", Icon: "refresh", Post: v.path + "spend/reconcile",
 			Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}},
 		}}
 	}
-	d.Table = resourceTable(v, &d.List.Is, idleByID(&d.Idle.Is))
-	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
-	return d, d.List.Status, d.List.Fault
+	if !list.OK() {
+		return l, list.Status, list.Fault
+	}
+	rate := list.Is.PerHour
+	l.Text = plural(list.Is.All, "resource") + ", " + amount(rate) + " per hour, " + amount(month(rate)) + " per month at this rate"
+	l.Notes, l.Table = ledgerNotes(&list.Is), resourceTable(v, &list.Is, idleByID(&idles.Is))
+	l.Table.Empty = l.empty(v, l.Table.Empty)
+	return l, 0, ""
 }
 
 // resourceTable lists resources.
@@ -116,20 +90,17 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 		{Key: "state", Title: "State", Cell: func(r *money.Resource) cell { return stateCell(v, r, idle[r.ID]) }},
 		{Key: "owner", Title: "Owner", Cell: func(r *money.Resource) cell { return ownerCell(r.Team, r.Key) }},
 		{Key: "gpu", Title: "GPU", Cell: func(r *money.Resource) cell { return textCell(r.GPU, r.DataCenter) }},
-		{Key: "since", Title: "Created", Param: "newest", Cell: func(r *money.Resource) cell { return v.whenCell(r.Since) }},
-		{
-			Key: "hour", Title: "Per hour", Number: true, Param: "cost",
-			Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) },
-		},
+		{Key: "since", Title: "Created", Param: "newest", Down: true, Value: func(r *money.Resource) any { return r.Since }},
+		{Key: "hour", Title: "Per hour", Param: "cost", Number: true, Value: func(r *money.Resource) any { return dollars(r.Takes.PerHour) }},
 		{
 			Key: "month", Title: "Per month at this rate", Number: true,
-			Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) },
+			Value: func(r *money.Resource) any { return dollars(month(r.Takes.PerHour)) },
 		},
-		{Key: "labels", Title: "Labels", Off: true, Cell: func(r *money.Resource) cell { return textCell(pairs(r.Labels)) }},
+		{Key: "labels", Title: "Labels", Off: true, Value: func(r *money.Resource) any { return pairs(r.Labels) }},
 		{Title: "", Cell: func(r *money.Resource) cell { return actionsCell(v, r.ID, r.Team, idle[r.ID] != nil) }},
 	}
 	return newTable(v, list.Resources, tableSpec[money.Resource]{
-		Name: "resources", Caption: "Resources that count against budgets", Columns: columns,
+		Name: "resources", Caption: "Resources that count against budgets", Columns: columns, Order: "cost",
 		Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Path: func(r *money.Resource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
 		Empty: empty{
@@ -194,24 +165,16 @@ func idleCell(v *visit, i *money.Idle) cell {
 
 // idleReason describes a reason for idleness.
 func idleReason(reason string) string {
-	switch reason {
-	case "unused":
-		return "GPU unused"
-	case "no_jobs":
-		return "No jobs"
-	case "unmounted":
-		return "Not mounted"
-	}
-	return title(reason)
+	return cmp.Or(map[string]string{"unused": "GPU unused", "unmounted": "Not mounted"}[reason], title(reason))
 }
 
-// rowTeams is the largest number of teams among which a row of a table offers a choice: each row contains all of them. The page of the
-// resource always does.
+// rowTeams is the maximum number of teams for which each row of a table offers a choice of owner, because each row contains all teams. The
+// page of a resource always offers the choice.
 const rowTeams = 20
 
 // actionsCell returns the actions on a resource.
 func actionsCell(v *visit, id, team string, isIdle bool) cell {
-	if !v.may("POST /admin/spend/snooze") {
+	if !v.may(snoozeRow) {
 		return cell{}
 	}
 	c := cell{Menu: "Actions"}
@@ -219,8 +182,7 @@ func actionsCell(v *visit, id, team string, isIdle bool) cell {
 		c.Forms = append(c.Forms, snoozeForm(v, id))
 	}
 	if teams := v.Teams(); len(teams) > 0 && len(teams) <= rowTeams {
-		c.Forms = append(c.Forms, v.post(adoptAction, id, "Change owner",
-			field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, team)}))
+		c.Forms = append(c.Forms, adoptForm(v, id, team))
 	}
 	if len(c.Forms) == 0 {
 		return cell{}
@@ -228,8 +190,11 @@ func actionsCell(v *visit, id, team string, isIdle bool) cell {
 	return c
 }
 
-// chosenOf returns an option for each value. The title of an option equals its value.
-func chosenOf(values []string, chosen string) (out []option) { return names("", values, chosen)[1:] }
+// adoptForm returns the form that changes the team of a resource.
+func adoptForm(v *visit, id, team string) form {
+	return v.post(adoptAction, id, "Change owner",
+		field{Name: "team", Label: "New owner (team)", Type: "select", Options: names("", v.Teams(), team)[1:]})
+}
 
 // snoozeForm returns the form that snoozes an idle resource.
 func snoozeForm(v *visit, id string) form {
@@ -247,23 +212,9 @@ func snoozeForm(v *visit, id string) form {
 	return f
 }
 
-// reservationData holds the data of the Reservations page.
-type reservationData struct {
-	List  part[money.HoldList]
-	Table table
-
-	tabs []tab
-}
-
-// Head implements headed.
-func (d reservationData) Head(*frame) head {
-	return head{Title: "Reservations", Text: "Amounts held for calls in flight, and for calls whose outcome is unknown. The next hour of running resources, which budgets also reserve, is not listed.", Tabs: d.tabs}
-}
-
 func loadReservations(v *visit) (any, int, string) {
-	d := reservationData{List: ask[money.HoldList](v, holdRow, nil), tabs: resourceTabs(v, "reservations")}
-	d.Table = holdTable(v, d.List.Is.Holds)
-	return d, d.List.Status, d.List.Fault
+	list := ask[money.HoldList](v, holdRow, nil)
+	return listing{head: head{Tabs: resourceTabs(v, "reservations"), Text: "Amounts reserved for calls in progress and for calls with an unknown outcome. Budgets also reserve the cost of running resources (by default, for the next hour), which this list omits."}, Table: holdTable(v, list.Is.Holds)}, list.Status, list.Fault
 }
 
 // holdTable lists reservations.
@@ -276,14 +227,8 @@ func holdTable(v *visit, list []money.Hold) table {
 			{Key: "state", Title: "State", Cell: func(h *money.Hold) cell { return statusCell(h.State) }},
 			{Key: "operation", Title: "Operation", Cell: func(h *money.Hold) cell { return textCell(h.Operation, h.Name) }},
 			{Key: "owner", Title: "Owner", Cell: func(h *money.Hold) cell { return ownerCell(h.Team, h.Key) }},
-			{
-				Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(h *money.Hold) string { return h.Reserves.PerHour }),
-				Cell: func(h *money.Hold) cell { return textCell(amount(h.Reserves.PerHour)) },
-			},
-			{
-				Key: "since", Title: "Created", Compare: byTime(func(h *money.Hold) time.Time { return h.Since }),
-				Cell: func(h *money.Hold) cell { return v.whenCell(h.Since) },
-			},
+			{Key: "hour", Title: "Per hour", Sort: true, Number: true, Value: func(h *money.Hold) any { return dollars(h.Reserves.PerHour) }},
+			{Key: "since", Title: "Created", Sort: true, Value: func(h *money.Hold) any { return h.Since }},
 			{Title: "", Cell: func(h *money.Hold) cell {
 				if !mayRelease {
 					return cell{}
@@ -297,35 +242,23 @@ func holdTable(v *visit, list []money.Hold) table {
 	})
 }
 
-// idleData holds the data of the Idle page.
-type idleData struct {
-	List  part[money.IdleList]
-	Tiles []tile
-	Table table
-}
-
-// Head implements headed.
-func (d idleData) Head(*frame) head {
-	text := "Resources that cost money and do no work."
-	if at := d.List.Is.At; at != nil {
-		text += " " + handling(&d.List.Is) + " Checked " + moment(at) + "."
-	}
-	return head{Title: "Idle", Text: text}
-}
-
 func loadIdle(v *visit) (any, int, string) {
-	d := idleData{List: ask[money.IdleList](v, idle, nil)}
-	if d.List.Status == http.StatusBadRequest { // idle detection is disabled
+	list := ask[money.IdleList](v, idle, nil)
+	d := listing{head: head{Text: "Resources that cost money and do no work."}}
+	if at := list.Is.At; at != nil {
+		d.Text += " " + handling(&list.Is) + " Checked " + moment(at) + "."
+	}
+	if offBecause(list) {
 		d.Table.Empty = empty{
 			Icon: "moon", Title: "Idle detection is off",
-			Text: "Set idle.for of the organisation to find resources that cost money and do no work.",
+			Text: "Idle detection finds resources that cost money but do no work. To turn it on, set orgs[].idle.for in the configuration.",
 			Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"},
 		}
 		return d, 0, ""
 	}
 	waste, cost, snoozed, n := 0.0, 0.0, 0, 0
-	for i := range d.List.Is.Resources {
-		r := &d.List.Is.Resources[i]
+	for i := range list.Is.Resources {
+		r := &list.Is.Resources[i]
 		if r.SnoozedUntil != nil {
 			snoozed++
 			continue
@@ -336,49 +269,58 @@ func loadIdle(v *visit) (any, int, string) {
 	}
 	d.Tiles = []tile{
 		{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")},
-		{Label: "If they stay idle", Value: usdOf(waste), Unit: "per month"},
+		{Label: "Cost rate", Value: usdOf(waste / hoursPerMonth), Unit: "per hour", Note: usdOf(waste) + " per month if they stay idle"},
 		{Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"},
 	}
-	d.Table = idleTable(v, d.List.Is.Resources)
-	return d, d.List.Status, d.List.Fault
+	d.Table = idleTable(v, list.Is.Resources)
+	return d, list.Status, list.Fault
 }
 
 // idleTable lists idle resources, the highest waste first.
 func idleTable(v *visit, list []money.IdleResource) table {
-	mayKeep := v.may("POST /admin/spend/snooze")
+	mayKeep := v.may(snoozeRow)
 	sortByWaste(list)
 	return newTable(v, list, tableSpec[money.IdleResource]{
-		Name: "idle", Caption: "Idle resources", Whole: true,
+		Name: "idle", Caption: "Idle resources", Whole: true, Order: "-waste",
 		Columns: []column[money.IdleResource]{
 			{Key: "resource", Title: "Resource", Cell: func(r *money.IdleResource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
 			{
-				Key: "state", Title: "State", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }),
+				Key: "state", Title: "State", Sort: true, Value: func(r *money.IdleResource) any { return r.Since },
 				Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) },
 			},
 			{
-				Key: "owner", Title: "Owner", Compare: byText(func(r *money.IdleResource) string { return r.Team + " " + r.Key }),
+				Key: "owner", Title: "Owner", Sort: true, Value: func(r *money.IdleResource) any { return r.Team + " " + r.Key },
 				Cell: func(r *money.IdleResource) cell { return ownerCell(r.Team, r.Key) },
 			},
+			{Key: "cost", Title: "Idle cost so far", Sort: true, Number: true, Value: func(r *money.IdleResource) any { return dollars(r.Cost) }},
 			{
-				Key: "cost", Title: "Cost so far", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.Cost }),
-				Cell: func(r *money.IdleResource) cell { return textCell(amount(r.Cost)) },
+				Key: "waste", Title: "Cost rate", Sort: true, Number: true, Value: func(r *money.IdleResource) any { return dollars(r.PerMonth) },
+				Cell: func(r *money.IdleResource) cell {
+					return textCell(usdOf(decimal(r.PerMonth)/hoursPerMonth)+" per hour", present(projection(v, &r.Idle))...)
+				},
 			},
-			{
-				Key: "waste", Title: "Per month if it stays idle", Number: true,
-				Compare: byAmount(func(r *money.IdleResource) string { return r.PerMonth }),
-				Cell:    func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) },
-			},
-			{Title: "", Cell: func(r *money.IdleResource) cell {
-				if !mayKeep {
-					return cell{}
+			{Title: "", Cell: func(r *money.IdleResource) (c cell) {
+				if stop, _ := stopCall(r.Kind, r.ID, true); stop != nil {
+					c.Links = append(c.Links, button{Title: "How to stop", Path: v.Link("resources/"+url.PathEscape(r.ID)) + "#stop"})
 				}
-				return cell{Links: []button{snoozeButton(v, r)}, Forms: nil}
+				if mayKeep {
+					c.Links = append(c.Links, snoozeButton(v, r))
+				}
+				return c
 			}},
 		},
 		Path:  func(r *money.IdleResource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
 		Muted: func(r *money.IdleResource) bool { return r.SnoozedUntil != nil },
 		Empty: empty{Icon: "check", Title: "No idle resources", Text: "Everything that costs money is in use."},
 	})
+}
+
+// projection describes the monthly cost of an idle resource. It returns "" during the first hour, which is too short for a projection.
+func projection(v *visit, i *money.Idle) string {
+	if v.now().Sub(i.Since) < time.Hour {
+		return ""
+	}
+	return amount(i.PerMonth) + " per month if it stays idle"
 }
 
 // snoozeButton returns a button that snoozes a resource for a week, or ends its snooze.

@@ -12,37 +12,39 @@ import (
 
 // searchData holds the data of the search page.
 type searchData struct {
-	Found part[operator.SearchResults]
-	Table table
+	listing
 
-	text string
-	// only is the page of the only result if its ID is the search text. It is shown in place of the results.
+	// only is the page of the only result, if the search text is the ID of the result. The console then shows that page instead of the
+	// results.
 	only string
 }
 
-// Head implements headed.
-func (d searchData) Head(*frame) head {
-	if d.text == "" {
-		return head{Title: "Search"}
+func loadSearch(v *visit) (any, int, string) {
+	var found part[operator.SearchResults]
+	if text := v.Query("q"); text != "" {
+		found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {text}, "limit": {"50"}})
 	}
-	return head{Title: "Results for “" + d.text + "”", Text: plural(d.Found.Is.All, "result")}
+	return newSearchData(v, &found.Is), found.Status, found.Fault
 }
 
-func loadSearch(v *visit) (any, int, string) {
-	d := searchData{text: v.Query("q")}
+func newSearchData(v *visit, found *operator.SearchResults) (d searchData) {
+	text := v.Query("q")
 	none := empty{
 		Icon: "search", Title: "Search",
 		Text: "Enter a part of the ID or name of a resource, key, team or policy, or the whole ID of a request. Resources that no longer run are found if they had costs in the last 30 days.",
 	}
-	if d.text != "" {
-		d.Found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {d.text}, "limit": {"50"}})
-		none.Title = "No matches"
+	d.Title = "Search"
+	if text != "" {
+		none.Title, d.Title, d.Text = "No matches", "Results for “"+text+"”", plural(found.All, "result")
 	}
-	if list := d.Found.Is.Results; len(list) == 1 && list[0].ID == d.text {
+	if list := found.Results; len(list) == 1 && list[0].ID == text {
 		d.only = resultLink(v, &list[0])
 	}
-	d.Table = searchTable(v, d.Found.Is.Results, none)
-	return d, d.Found.Status, d.Found.Fault
+	for _, unknown := range found.Unknown {
+		d.Notes = append(d.Notes, note{levelWarn, "Not searched: " + unknown})
+	}
+	d.Table = searchTable(v, found.Results, none)
+	return d
 }
 
 // searchTable lists results, the best match first.
@@ -56,9 +58,9 @@ func searchTable(v *visit, list []operator.SearchResult, none empty) table {
 				}
 				return textCell(r.ID)
 			}},
-			{Title: "Kind", Cell: func(r *operator.SearchResult) cell { return textCell(title(kindOf(r))) }},
-			{Title: "Team", Cell: func(r *operator.SearchResult) cell { return textCell(r.Team) }},
-			{Title: "Details", Cell: func(r *operator.SearchResult) cell { return textCell(r.Detail) }},
+			{Title: "Kind", Value: func(r *operator.SearchResult) any { return title(kindOf(r)) }},
+			{Title: "Team", Value: func(r *operator.SearchResult) any { return r.Team }},
+			{Title: "Details", Value: func(r *operator.SearchResult) any { return r.Detail }},
 		},
 		Path:  func(r *operator.SearchResult) string { return resultLink(v, r) },
 		Empty: none,

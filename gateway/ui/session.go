@@ -40,6 +40,8 @@ type session struct {
 	// within the organisation by key or token subject.
 	Org    string `json:"org,omitempty"`
 	Holder string `json:"holder"`
+	// Zone is the time zone of a caller's organisation.
+	Zone string `json:"zone,omitempty"`
 	// Login reports that the token resulted from a login at its issuer. The token is validated as of the login time, and the session may
 	// outlive it.
 	Login bool `json:"login,omitempty"`
@@ -64,9 +66,10 @@ type Sessions struct {
 	use string
 }
 
-// NewSessions returns the sessions of the console named use. Record keys begin with prefix. NewSessions does not connect to the store.
-func NewSessions(client redis.Cmdable, prefix, use string) *Sessions {
-	return &Sessions{store.New[session](client, prefix), store.New[[]byte](client, prefix), use}
+// NewSessions returns a Sessions that stores the sessions of one console through client. name is the name of the console. The keys of all
+// stored records begin with prefix. NewSessions does not connect to the store.
+func NewSessions(client redis.Cmdable, prefix, name string) *Sessions {
+	return &Sessions{store.New[session](client, prefix), store.New[[]byte](client, prefix), name}
 }
 
 // idOf returns the ID of a session. The cookie's value cannot be derived from the ID.
@@ -97,7 +100,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 	return value, err
 }
 
-// Token returns the token and the session for a cookie value. The error is errNoSession or an error of the store.
+// Token returns the token and the session for a cookie value. It returns errNoSession if no session has that value.
 func (s *Sessions) Token(ctx context.Context, value string) (token string, of session, err error) {
 	e, err := s.store.Peek(ctx, s.use, idOf(value))
 	if err != nil {
@@ -117,7 +120,8 @@ func (s *Sessions) Token(ctx context.Context, value string) (token string, of se
 	return string(text), *e.Record, nil
 }
 
-// End ends a session on every gateway immediately. It is not an error if no session has the value.
+// End ends the session whose cookie has the given value. The session ends on all gateways immediately. End returns nil if no session has
+// this value.
 func (s *Sessions) End(ctx context.Context, value string) error {
 	for {
 		e, err := s.store.Peek(ctx, s.use, idOf(value))

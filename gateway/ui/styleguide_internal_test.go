@@ -60,13 +60,13 @@ func newGuide(v *visit) guideData {
 		{"a name without any space that is longer than most of them", "pending", "17", now.Add(2 * time.Hour), 0.08},
 	}
 	columns := []column[guideRow]{
-		{Key: "name", Title: "Name", Compare: byText(func(r *guideRow) string { return r.Name }), Cell: func(r *guideRow) cell { return textCell(r.Name, "NVIDIA L4", "EU-1") }},
+		{Key: "name", Title: "Name", Sort: true, Value: func(r *guideRow) any { return r.Name }, Cell: func(r *guideRow) cell { return textCell(r.Name, "NVIDIA L4", "EU-1") }},
 		{Key: "state", Title: "State", Cell: func(r *guideRow) cell { return statusCell(r.State) }},
-		{Key: "cost", Title: "Cost", Number: true, Compare: byAmount(func(r *guideRow) string { return r.USD }), Cell: func(r *guideRow) cell { return textCell(amount(r.USD)) }},
+		{Key: "cost", Title: "Cost", Sort: true, Number: true, Value: func(r *guideRow) any { return dollars(r.USD) }},
 		{Key: "share", Title: "Share", Number: true, Cell: func(r *guideRow) cell { return cell{Share: shareOf(r.Share)} }},
 		{Key: "trend", Title: "Trend", Cell: func(*guideRow) cell { return cell{Spark: newSpark([]float64{1, 4, 2, 8}, "Cost by day")} }},
 		{Key: "place", Title: "Place", Off: true, Cell: func(*guideRow) cell { return codeCell("EU-1") }},
-		{Key: "used", Title: "Last used", Cell: func(r *guideRow) cell { return v.whenCell(r.At) }},
+		{Key: "used", Title: "Last used", Value: func(r *guideRow) any { return r.At }},
 		{Title: "Actions", Cell: func(r *guideRow) cell {
 			return cell{Menu: "Actions", Forms: []form{v.post("spend/snooze", r.Name, "Snooze", field{Name: "for", Label: "Snooze for", Value: "24h"})}}
 		}},
@@ -178,10 +178,13 @@ func TestBars(t *testing.T) {
 		bar  bar
 		want bar
 	}{
-		{newBar(10, 5, 1, 0), bar{"50.0", "10.0", "50.0", "", 60, levelGood, "$5.00 used and $1.00 reserved of $10.00"}},
-		{newBar(10, 8, 0, 0), bar{"80.0", "0.0", "80.0", "", 80, levelWarn, "$8.00 used and $0.00 reserved of $10.00"}},
-		{newBar(10, 5, 0, 12.5), bar{"40.0", "0.0", "40.0", "100.0", 50, levelWarn, "$5.00 used and $0.00 reserved of $10.00, $12.50 forecast"}},
-		{newBar(10, 20, 5, 0), bar{"100.0", "0.0", "100.0", "", 250, levelBad, "$20.00 used and $5.00 reserved of $10.00"}},
+		{newBar(10, 5, 1, 0), bar{"50.0", "10.0", "50.0", "", false, 60, levelGood, "$5.00 used and $1.00 reserved of $10.00"}},
+		{newBar(10, 8, 0, 0), bar{"80.0", "0.0", "80.0", "", false, 80, levelWarn, "$8.00 used and $0.00 reserved of $10.00"}},
+		{newBar(10, 5, 0, 12.5), bar{"50.0", "0.0", "50.0", "100.0", true, 50, levelWarn, "$5.00 used and $0.00 reserved of $10.00, $12.50 forecast"}},
+		{newBar(10, 20, 5, 0), bar{"100.0", "0.0", "100.0", "", false, 250, levelBad, "$20.00 used and $5.00 reserved of $10.00"}},
+		{newBar(120, 104.4, 1.3, 126), bar{"87.0", "1.1", "87.0", "100.0", true, 88, levelWarn, "$104.40 used and $1.30 reserved of $120.00, $126.00 forecast"}},
+		{newBar(10, 0, 1.296, 0), bar{"0.0", "13.0", "0.0", "", false, 13, levelGood, "$0.00 used and $1.30 reserved of $10.00"}},
+		{newBar(1000, 996, 0, 0), bar{"99.6", "0.0", "99.6", "", false, 100, levelWarn, "$996.00 used and $0.00 reserved of $1,000.00"}},
 	} {
 		if diff := cmp.Diff(c.want, c.bar); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -192,9 +195,14 @@ func TestBars(t *testing.T) {
 // Amounts have separators and two decimals; small ones keep their digits.
 func TestAmounts(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "", "0": "$0.00", "1234.5": "$1,234.50", "1234567.891": "$1,234,567.89", "-3": "-$3.00", "0.000012": "$0.000012", "999.999": "$1,000.00"} {
+	for text, want := range map[string]string{"": "", "0": "$0.00", "1234.5": "$1,234.50", "1234567.891": "$1,234,567.89", "-3": "-$3.00", "0.000012": "less than $0.01", "999.999": "$1,000.00"} {
 		if got := amount(text); got != want {
 			t.Errorf("amount(%q) = %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"": "", "1.72": "1.72", "1.72274": "1.73", "0.003": "0.01", "10": "10.00"} {
+		if got := usdLimit(text); got != want {
+			t.Errorf("usdLimit(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

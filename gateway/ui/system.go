@@ -10,25 +10,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
-
-// Patterns of endpoints that the pages in the System group call.
-const (
-	statusRow   = "GET /admin/status"
-	envoyRow    = "GET /admin/envoy"
-	diffRow     = "GET /admin/config/diff"
-	revisionRow = "GET /admin/config/revisions"
-)
-
-// systemPages returns the pages in the System group.
-func systemPages() []*page {
-	return []*page{
-		{name: "gateways", title: "Gateways and Envoys", asks: statusRow, group: groupSystem, icon: "network", load: loadGateways},
-		{name: "configuration", title: "Configuration", asks: configRow, group: groupSystem, icon: "file", load: configuration},
-		{name: "alerts", title: "Alerts", asks: alertRow, group: groupSystem, icon: "bell", period: last7Days, load: loadAlerts},
-	}
-}
 
 // gatewayData holds the data of the page about gateways and Envoys.
 type gatewayData struct {
@@ -65,22 +49,64 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	}
 	d.Gateways = newTable(v, o.Gateways, tableSpec[operator.Instance]{
 		Name: "gateways", Caption: "Gateways that share the store",
-		Columns: gatewayColumns(v), Whole: true,
+		Columns: []column[operator.Instance]{
+			{Key: "gateway", Title: "Gateway", Value: func(g *operator.Instance) any { return g.Instance }},
+			{Key: "state", Title: "State", Cell: func(g *operator.Instance) cell { return cell{Status: gatewayState(g)} }},
+			{Key: "version", Title: "Version", Value: func(g *operator.Instance) any { return g.Version }},
+			{Key: "revision", Title: "Configuration", Cell: func(g *operator.Instance) cell { return codeCell(short(g.Revision)) }},
+			{Key: "loaded", Title: "Loaded", Value: func(g *operator.Instance) any { return g.Loaded }},
+			{Key: "since", Title: "Started", Value: func(g *operator.Instance) any { return g.Since }},
+			{Key: "envoys", Title: "Envoys", Number: true, Value: func(g *operator.Instance) any { return strconv.Itoa(g.Envoys) }},
+			{Key: "seen", Title: "Last seen", Value: func(g *operator.Instance) any { return g.At }},
+			{Key: "unserved", Title: "Unserved operations", Off: true, Cell: func(g *operator.Instance) cell { return cell{Lines: g.Unserved} }},
+		}, Whole: true,
 	})
 	d.Policies = newTable(v, r.Policies, tableSpec[operator.PolicyStatus]{
-		Name: "policies", Caption: "Policies by organisation", Columns: policyStatusColumns(), Whole: true,
+		Name: "policies", Caption: "Policies by organisation", Columns: []column[operator.PolicyStatus]{
+			{Key: "org", Title: "Organisation", Value: func(p *operator.PolicyStatus) any { return p.Org }},
+			{Key: "revision", Title: "Revision", Cell: func(p *operator.PolicyStatus) cell { return codeCell(short(p.Revision)) }},
+			{Key: "bundle", Title: "Bundle", Cell: func(p *operator.PolicyStatus) cell { return textCell(p.Bundle, present(p.Fetched)...) }},
+			{
+				Key: "problems", Title: "Problems",
+				Cell: func(p *operator.PolicyStatus) cell { return orNone(cell{Text: p.Fault, Lines: p.Unlisted}) },
+			},
+		}, Whole: true,
 		Empty: empty{Title: "No organisations", Text: "Each organisation in the configuration has its own policies."},
 	})
 	d.Groups = newTable(v, envoys.Is.Groups, tableSpec[envoy.GroupStatus]{
-		Name: "groups", Caption: "Groups of Envoys", Columns: groupColumns(v), Whole: true,
+		Name: "groups", Caption: "Groups of Envoys", Columns: []column[envoy.GroupStatus]{
+			{Key: "group", Title: "Group", Value: func(g *envoy.GroupStatus) any { return g.Group }},
+			{Key: "nodes", Title: "Envoys", Number: true, Value: func(g *envoy.GroupStatus) any { return g.Nodes }},
+			{Key: "here", Title: "At this gateway", Number: true, Value: func(g *envoy.GroupStatus) any { return g.Here }},
+			{Key: "state", Title: "Configuration", Cell: func(g *envoy.GroupStatus) cell {
+				if g.Refused == nil {
+					return cell{Status: &status{levelGood, "Accepted"}}
+				}
+				since := v.When(g.Refused.Since)
+				return cell{Status: &status{levelBad, "Rejected"}, When: &since, Sub: g.Refused.Reason}
+			}},
+		}, Whole: true,
 		Empty: empty{
 			Icon: "network", Title: "No Envoy groups",
-			Text: "Set envoy.xds.groups to let this gateway configure Envoys. The Envoys appear here.",
+			Text: "Set envoy.xds.groups in the configuration to let this gateway configure Envoys. The Envoys then appear here.",
 		},
 	})
 	d.Nodes = newTable(v, envoys.Is.Nodes, tableSpec[envoy.Node]{
 		Name: "nodes", Caption: "Envoys connected to this gateway",
-		Columns: nodeColumns(v), Whole: true,
+		Columns: []column[envoy.Node]{
+			{Key: "node", Title: "Envoy", Cell: func(n *envoy.Node) cell { return textCell(n.ID, present(n.Address)...) }},
+			{Key: "group", Title: "Group", Value: func(n *envoy.Node) any { return n.Group }},
+			{Key: "version", Title: "Version", Value: func(n *envoy.Node) any { return n.Version }},
+			{Key: "since", Title: "Connected", Value: func(n *envoy.Node) any { return n.Since }},
+			{Key: "refused", Title: "Rejected resources", Cell: func(n *envoy.Node) (c cell) {
+				for i := range n.Resources {
+					if r := &n.Resources[i]; r.Refused != "" {
+						c.Lines = append(c.Lines, r.Type+": "+r.Reason)
+					}
+				}
+				return orNone(c)
+			}},
+		}, Whole: true,
 	})
 	return d
 }
@@ -105,20 +131,6 @@ func problemNotes(o *operator.Overview) (out []note) {
 	return out
 }
 
-func gatewayColumns(v *visit) []column[operator.Instance] {
-	return []column[operator.Instance]{
-		{Key: "gateway", Title: "Gateway", Cell: func(g *operator.Instance) cell { return textCell(g.Instance) }},
-		{Key: "state", Title: "State", Cell: func(g *operator.Instance) cell { return cell{Status: gatewayState(g)} }},
-		{Key: "version", Title: "Version", Cell: func(g *operator.Instance) cell { return textCell(g.Version) }},
-		{Key: "revision", Title: "Configuration", Cell: func(g *operator.Instance) cell { return codeCell(short(g.Revision)) }},
-		{Key: "loaded", Title: "Loaded", Cell: func(g *operator.Instance) cell { return v.whenCell(g.Loaded) }},
-		{Key: "since", Title: "Started", Cell: func(g *operator.Instance) cell { return v.whenCell(g.Since) }},
-		{Key: "envoys", Title: "Envoys", Number: true, Cell: func(g *operator.Instance) cell { return textCell(strconv.Itoa(g.Envoys)) }},
-		{Key: "seen", Title: "Last seen", Cell: func(g *operator.Instance) cell { return v.whenCell(g.At) }},
-		{Key: "unserved", Title: "Unserved operations", Off: true, Cell: func(g *operator.Instance) cell { return cell{Lines: g.Unserved} }},
-	}
-}
-
 // gatewayState returns the most severe problem of a gateway.
 func gatewayState(g *operator.Instance) *status {
 	switch {
@@ -132,65 +144,29 @@ func gatewayState(g *operator.Instance) *status {
 	return &status{levelGood, "Healthy"}
 }
 
-func policyStatusColumns() []column[operator.PolicyStatus] {
-	return []column[operator.PolicyStatus]{
-		{Key: "org", Title: "Organisation", Cell: func(p *operator.PolicyStatus) cell { return textCell(p.Org) }},
-		{Key: "revision", Title: "Revision", Cell: func(p *operator.PolicyStatus) cell { return codeCell(short(p.Revision)) }},
-		{Key: "bundle", Title: "Bundle", Cell: func(p *operator.PolicyStatus) cell { return textCell(p.Bundle, present(p.Fetched)...) }},
-		{Key: "problems", Title: "Problems", Cell: func(p *operator.PolicyStatus) cell { return cell{Text: p.Fault, Lines: p.Unlisted} }},
+// orNone returns c, or a cell with the text None if c has neither text nor lines.
+func orNone(c cell) cell {
+	if c.Text == "" && len(c.Lines) == 0 {
+		c.Text = "None"
 	}
-}
-
-func groupColumns(v *visit) []column[envoy.GroupStatus] {
-	return []column[envoy.GroupStatus]{
-		{Key: "group", Title: "Group", Cell: func(g *envoy.GroupStatus) cell { return textCell(g.Group) }},
-		{Key: "nodes", Title: "Envoys", Number: true, Cell: func(g *envoy.GroupStatus) cell { return textCell(count(g.Nodes)) }},
-		{Key: "here", Title: "At this gateway", Number: true, Cell: func(g *envoy.GroupStatus) cell { return textCell(count(g.Here)) }},
-		{Key: "state", Title: "Configuration", Cell: func(g *envoy.GroupStatus) cell {
-			if g.Refused == nil {
-				return cell{Status: &status{levelGood, "Accepted"}}
-			}
-			since := v.When(g.Refused.Since)
-			return cell{Status: &status{levelBad, "Rejected"}, When: &since, Sub: g.Refused.Reason}
-		}},
-	}
-}
-
-func nodeColumns(v *visit) []column[envoy.Node] {
-	return []column[envoy.Node]{
-		{Key: "node", Title: "Envoy", Cell: func(n *envoy.Node) cell { return textCell(n.ID, present(n.Address)...) }},
-		{Key: "group", Title: "Group", Cell: func(n *envoy.Node) cell { return textCell(n.Group) }},
-		{Key: "version", Title: "Version", Cell: func(n *envoy.Node) cell { return textCell(n.Version) }},
-		{Key: "since", Title: "Connected", Cell: func(n *envoy.Node) cell { return v.whenCell(n.Since) }},
-		{Key: "refused", Title: "Rejected resources", Cell: func(n *envoy.Node) (c cell) {
-			for i := range n.Resources {
-				if r := &n.Resources[i]; r.Refused != "" {
-					c.Lines = append(c.Lines, r.Type+": "+r.Reason)
-				}
-			}
-			return c
-		}},
-	}
+	return c
 }
 
 // configData holds the data of the Configuration page, which has several views.
 type configData struct {
+	head
 	operator.ActiveConfig
 
-	// Diff is the difference to another configuration. It is nil in the view of the current configuration.
+	// Diff is the difference from another configuration. It is nil in the view of the current configuration.
 	Diff *part[operator.ConfigDiff]
 	// Lines holds the lines of Diff.
 	Lines []diffLine
-	// First reports that no earlier configuration is known.
+	// First reports that the gateway knows no earlier configuration.
 	First bool
 	// Against names the configuration to compare with.
 	Against   string
 	Revisions table
-	about     head
 }
-
-// Head implements headed.
-func (d configData) Head(*frame) head { return d.about }
 
 // diffLine is a line of a diff. Level marks added and removed lines.
 type diffLine struct{ Level, Text string }
@@ -229,9 +205,9 @@ func configuration(v *visit) (any, int, string) {
 func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.ConfigDiff], revisions []operator.Revision) configData {
 	view, with := v.Query("view"), v.Query("with")
 	d := configData{ActiveConfig: *c, Against: "the previous revision"}
-	d.about.Text = "Revision " + short(c.Revision) + " is in force since " + moment(v.When(c.Loaded).At) + "."
+	d.Text = "Revision " + short(c.Revision) + " has been in force since " + moment(v.When(c.Loaded).At) + "."
 	for _, t := range []struct{ title, view string }{{"Changes", viewChanges}, {"Pending in the file", viewFile}, {"In force", viewInForce}} {
-		d.about.Tabs = append(d.about.Tabs, tab{Title: t.title, Path: v.With("view", t.view, "with", ""), Here: view == t.view})
+		d.Tabs = append(d.Tabs, tab{Title: t.title, Path: v.With("view", t.view, "with", ""), Here: view == t.view})
 	}
 	if view == viewInForce {
 		return d
@@ -248,7 +224,19 @@ func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.Config
 	}
 	d.Revisions = newTable(v, revisions, tableSpec[operator.Revision]{
 		Name:    "revisions",
-		Caption: "Configurations that were in force, latest first", Columns: revisionColumns(v, c.Revision), Whole: true,
+		Caption: "Configurations that were in force, latest first", Columns: []column[operator.Revision]{
+			{Key: "revision", Title: "Revision", Cell: func(r *operator.Revision) cell {
+				if r.Revision == c.Revision {
+					return cell{Text: short(r.Revision), Code: true, Sub: "in force"}
+				}
+				return cell{Text: short(r.Revision), Code: true, Path: v.With("with", r.Revision)}
+			}},
+			{Key: "loaded", Title: "In force since", Value: func(r *operator.Revision) any { return r.Loaded }},
+			{
+				Key: "gateway", Title: "First loaded by",
+				Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, "version "+cmp.Or(r.Version, "unknown")) },
+			},
+		}, Whole: true,
 	})
 	return d
 }
@@ -272,30 +260,31 @@ func diffLines(text string) (out []diffLine) {
 	return out
 }
 
-// revisionColumns returns the columns of the list of revisions. The one in force has no link, because it cannot be compared with itself.
-func revisionColumns(v *visit, current string) []column[operator.Revision] {
-	return []column[operator.Revision]{
-		{Key: "revision", Title: "Revision", Cell: func(r *operator.Revision) cell {
-			if r.Revision == current {
-				return cell{Text: short(r.Revision), Code: true, Sub: "in force"}
-			}
-			return cell{Text: short(r.Revision), Code: true, Path: v.With("with", r.Revision)}
-		}},
-		{Key: "loaded", Title: "In force since", Cell: func(r *operator.Revision) cell { return v.whenCell(r.Loaded) }},
-		{
-			Key: "gateway", Title: "First loaded by",
-			Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, "version "+cmp.Or(r.Version, "unknown")) },
-		},
-	}
+// alertData holds the data of the Alerts page: the budgets that are expected to run out, which are a state, and the sent alerts.
+type alertData struct {
+	listing
+
+	Now attention
 }
 
 func loadAlerts(v *visit) (any, int, string) {
-	list := ask[alerts.AlertList](v, alertRow, v.since(v.query(alertRow)))
-	return alertPage(v, &list.Is), list.Status, list.Fault
+	var list part[alerts.AlertList]
+	var budgets part[money.BudgetList]
+	together(
+		func() { list = ask[alerts.AlertList](v, alertRow, v.since(v.query(alertRow))) },
+		func() {
+			budgets = ask[money.BudgetList](v, budgetRow, url.Values{"at_risk": {"true"}, "limit": {"200"}})
+		},
+	)
+	var states map[string]status
+	if slices.ContainsFunc(list.Is.Alerts, func(a alerts.Alert) bool { return strings.HasPrefix(a.Kind, "approval.") }) {
+		states = approvalStates(v)
+	}
+	return newAlertData(v, &list.Is, budgets, states), list.Status, list.Fault
 }
 
-// alertPage returns the page that lists alerts.
-func alertPage(v *visit, list *alerts.AlertList) listing {
+// newAlertData returns the data of the page, given the known states of approval requests by ID.
+func newAlertData(v *visit, list *alerts.AlertList, budgets part[money.BudgetList], states map[string]status) alertData {
 	kinds := []option{{"", "All alerts", false}}
 	for k := range strings.FieldsSeq("budget.threshold budget.over budget.stopped spend.unusual resource.idle resource.stopped resource.unowned " +
 		"resource.changed resource.removed approval.requested exception.expiring report.weekly") {
@@ -305,34 +294,43 @@ func alertPage(v *visit, list *alerts.AlertList) listing {
 	if slices.ContainsFunc(list.Alerts, func(a alerts.Alert) bool { return !a.Delivered && a.Failure == "" }) {
 		l.Notes = append(l.Notes, note{
 			levelWarn,
-			"Alerts with the status Logged only were not sent to a receiver. Configure a receiver under alerts.webhook of the organisation.",
+			"Alerts with the status “Logged only” were not sent to a receiver. To configure a receiver, set orgs[].alerts.webhook.",
 		})
 	}
 	l.Table = newTable(v, list.Alerts, tableSpec[alerts.Alert]{
-		Name: "alerts", Caption: "Alerts of " + v.org + ", newest first", Columns: alertColumns(v),
+		Name: "alerts", Caption: "Alerts of " + v.org + ", newest first", Columns: []column[alerts.Alert]{
+			{Key: "at", Title: "Time", Cell: func(a *alerts.Alert) cell { return v.exactCell(a.At) }},
+			{Key: "alert", Title: "Alert", Cell: func(a *alerts.Alert) cell {
+				kind := title(strings.ReplaceAll(a.Kind, ".", " "))
+				out := cell{Text: cmp.Or(a.Text, kind), Path: alertPath(v, a, states)}
+				if a.Text != "" {
+					out.Sub = kind
+				}
+				return out
+			}},
+			{Key: "state", Title: "State", Cell: func(a *alerts.Alert) cell { return cell{Status: approvalState(a, states)} }},
+			{Key: "severity", Title: "Severity", Cell: func(a *alerts.Alert) cell { return cell{Status: alertSeverity(a)} }},
+			{Key: "delivery", Title: "Delivery", Cell: func(a *alerts.Alert) cell { return deliveryCell(a) }},
+			{
+				Key: "details", Title: "Details",
+				Cell: func(a *alerts.Alert) cell { return cell{Details: cmp.Or(pretty(a.Data), "{}"), Menu: "Data"} },
+			},
+		},
 		Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Empty: l.empty(v, empty{
 			Icon: "bell", Title: "No alerts in this period",
-			Text: "Budgets that reach a threshold, unusual spend, idle resources and expiring exceptions appear here, whether or not a receiver is configured under alerts.",
+			Text: "Alerts about budgets, unusual costs, idle resources and expiring exceptions appear here, even if no receiver is configured.",
 		}),
 	})
-	return l
-}
-
-func alertColumns(v *visit) []column[alerts.Alert] {
-	return []column[alerts.Alert]{
-		{Key: "alert", Title: "Alert", Cell: func(a *alerts.Alert) cell {
-			kind := title(strings.ReplaceAll(a.Kind, ".", " "))
-			if a.Text == "" {
-				return cell{Text: kind, Path: alertPath(v, a)}
-			}
-			return cell{Text: a.Text, Path: alertPath(v, a), Sub: kind}
-		}},
-		{Key: "severity", Title: "Severity", Cell: func(a *alerts.Alert) cell { return cell{Status: alertSeverity(a)} }},
-		{Key: "at", Title: "Time", Cell: func(a *alerts.Alert) cell { return v.exactCell(a.At) }},
-		{Key: "delivery", Title: "Delivery", Cell: func(a *alerts.Alert) cell { return deliveryCell(a) }},
-		{Key: "details", Title: "Details", Cell: func(a *alerts.Alert) cell { return cell{Details: cmp.Or(pretty(a.Data), "{}"), Menu: "Data"} }},
+	d := alertData{listing: l}
+	for _, b := range willRunOut(budgets.Is.Budgets) {
+		d.Now.Items = append(d.Now.Items, budgetItem(v, b, v.Link("budgets", "team", b.Team)))
 	}
+	d.Now.shorten()
+	if !budgets.OK() && !offBecause(budgets) {
+		d.Notes = append(d.Notes, note{levelWarn, "Budgets that will run out are unknown: " + budgets.Fault})
+	}
+	return d
 }
 
 // alertSubject holds the fields of an alert's data that identify its subject.
@@ -349,8 +347,19 @@ func subjectOf(a *alerts.Alert) (s alertSubject) {
 	return s
 }
 
-// alertPath returns the address of the page of an alert's subject.
-func alertPath(v *visit, a *alerts.Alert) string {
+// approvalState returns the state of the approval request of an alert, or nil for other alerts.
+func approvalState(a *alerts.Alert, states map[string]status) *status {
+	if !strings.HasPrefix(a.Kind, "approval.") {
+		return nil
+	}
+	if s, known := states[subjectOf(a).Approval]; known {
+		return &s
+	}
+	return &status{levelNeutral, "No longer pending"}
+}
+
+// alertPath returns the address of the page of an alert's subject, or "". An approval request has a page if its state is known.
+func alertPath(v *visit, a *alerts.Alert, states map[string]status) string {
 	s := subjectOf(a)
 	kind, _, _ := strings.Cut(a.Kind, ".")
 	switch {
@@ -361,7 +370,10 @@ func alertPath(v *visit, a *alerts.Alert) string {
 		}
 		return v.Link("budgets", "team", team)
 	case kind == "approval":
-		return v.Link("approvals", "view", "all") + "#" + url.PathEscape(s.Approval)
+		if _, known := states[s.Approval]; !known {
+			return ""
+		}
+		return approvalPath(v, s.Approval)
 	case kind == "resource" && s.Resource != "":
 		return v.Link("resources/" + url.PathEscape(s.Resource))
 	}

@@ -2,14 +2,14 @@ package ui
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // table is a data table: template "table".
 type table struct {
+	paging
+
 	// Name identifies the table on its page and consists of letters. Caption describes the table for screen readers.
 	Name, Caption string
 	Columns       []columnHead
@@ -18,8 +18,6 @@ type table struct {
 	// that selects columns.
 	Choices []choice
 	Hidden  []hiddenField
-	// Shown describes the visible rows, such as "1–100 of 250". Prev and Next link to other rows and may be empty.
-	Shown, Prev, Next string
 	// Empty is the empty state of the table.
 	Empty empty
 	// Live is the address of the event stream with new rows. It may be empty. Blank is the row that the script copies for a new row.
@@ -39,6 +37,9 @@ type columnHead struct {
 
 // tableRow is a row. Its first cell is a header cell.
 type tableRow struct {
+	// Group is the header of a group of rows that starts with this row, across Span columns. It is nil for other rows.
+	Group *cell
+	Span  int
 	// Path links to the page of the row. It may be empty.
 	Path string
 	// Muted marks a less important row.
@@ -97,14 +98,57 @@ type choice struct {
 type column[T any] struct {
 	// Key is the name of the column in the address.
 	Key, Title string
-	Number     bool
+	// Number aligns the column to the right.
+	Number bool
 	// Off hides the column unless the address selects it.
 	Off bool
-	// Compare compares two rows by the column. It is nil if the column cannot be sorted here. Param is the sort parameter of an endpoint
-	// that sorts the rows instead.
-	Compare func(a, b *T) int
-	Param   string
-	Cell    func(x *T) cell
+	// Value returns the value of a row: a string, dollars, an int64, a time.Time or a *time.Time. Cell returns a cell that is shown instead of
+	// the value.
+	Value func(x *T) any
+	Cell  func(x *T) cell
+	// Sort reports that the rows can be sorted by the value. Param is the sort parameter of an endpoint that sorts the rows instead, in
+	// descending order if the column is a number or Down is set.
+	Sort  bool
+	Param string
+	Down  bool
+}
+
+// dollars is a decimal amount of the API in USD.
+type dollars string
+
+// compareValues compares two values of a column.
+func compareValues(a, b any) int {
+	switch first := a.(type) {
+	case string:
+		second, _ := b.(string)
+		return strings.Compare(first, second)
+	case dollars:
+		second, _ := b.(dollars)
+		return cmp.Compare(decimal(string(first)), decimal(string(second)))
+	case int64:
+		second, _ := b.(int64)
+		return cmp.Compare(first, second)
+	}
+	first, _ := timeOf(a)
+	second, _ := timeOf(b)
+	return first.Compare(second)
+}
+
+// show returns the cell of a row.
+func (c *column[T]) show(v *visit, x *T) cell {
+	if c.Cell != nil {
+		return c.Cell(x)
+	}
+	switch value := c.Value(x).(type) {
+	case string:
+		return textCell(value)
+	case dollars:
+		return textCell(amount(string(value)))
+	case int64:
+		return textCell(count(value))
+	default:
+		return v.whenCell(value)
+	}
 }
 
 // tableSpec describes a table of T.
@@ -115,11 +159,15 @@ type tableSpec[T any] struct {
 	Path func(x *T) string
 	// Muted reports whether a row is less important. It may be nil.
 	Muted func(x *T) bool
+	// Group returns the ID and the header of a row's group. Consecutive rows with the same ID form a group. A nil Group means no groups.
+	Group func(x *T) (id string, head cell)
 	// Whole reports that the rows are the complete list, which newTable sorts and paginates. Otherwise Next and Prev are the addresses of
 	// other rows.
 	Whole      bool
 	Next, Prev string
-	Empty      empty
+	// Order is the sort order of an address without the parameter sort. It may be empty.
+	Order string
+	Empty empty
 	// Live is the address of the event stream with new rows of the table. It may be empty. Keyed marks cells with the keys of their columns
 	// for the script and the stylesheet.
 	Live  string
@@ -129,7 +177,7 @@ type tableSpec[T any] struct {
 // newTable returns a table of rows. The page parameter cols selects its columns. The page parameter sort is the key of the column to sort
 // by; a minus sign before the key selects descending order.
 func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
-	t := table{Name: spec.Name, Caption: spec.Caption, Next: spec.Next, Prev: spec.Prev, Empty: spec.Empty}
+	t := table{Name: spec.Name, Caption: spec.Caption, paging: paging{Prev: spec.Prev, Next: spec.Next}, Empty: spec.Empty}
 	chosen := v.r.URL.Query()["cols"]
 	var columns []column[T]
 	for _, c := range spec.Columns {
@@ -145,21 +193,26 @@ func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
 		t.Choices = nil
 	}
 	t.Hidden = v.Kept("cols")
-	order := sortOf(v.r.URL.Query())
+	order := sortOf(cmp.Or(v.Query("sort"), spec.Order))
 	for _, c := range columns {
 		t.Columns = append(t.Columns, headOf(v, c, order))
 	}
 	if spec.Whole {
 		sortRows(rows, columns, order)
-		e := cut(v, rows)
-		rows, t.Shown = e.Rows, e.Shown()
-		t.Prev, t.Next = pageLink(v, e.Before), pageLink(v, e.After)
+		rows, t.paging = cut(v, rows)
 	}
+	group := ""
 	for i := range rows {
-		t.Rows = append(t.Rows, rowOf(&rows[i], columns, &spec))
+		r := rowOf(v, &rows[i], columns, &spec)
+		if spec.Group != nil {
+			if id, head := spec.Group(&rows[i]); i == 0 || id != group {
+				group, r.Group, r.Span = id, &head, len(columns)
+			}
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	if spec.Live != "" {
-		blank := rowOf(new(T), columns, &spec)
+		blank := rowOf(v, new(T), columns, &spec)
 		t.Live, t.Blank = spec.Live, &blank
 	}
 	return t
@@ -171,8 +224,8 @@ type order struct {
 	down bool
 }
 
-func sortOf(q url.Values) order {
-	key, down := strings.CutPrefix(q.Get("sort"), "-")
+func sortOf(parameter string) order {
+	key, down := strings.CutPrefix(parameter, "-")
 	return order{key, down}
 }
 
@@ -180,12 +233,12 @@ func sortOf(q url.Values) order {
 func headOf[T any](v *visit, c column[T], o order) columnHead {
 	h := columnHead{Title: c.Title, Number: c.Number}
 	key := cmp.Or(c.Param, c.Key)
-	if c.Compare == nil && c.Param == "" {
+	if !c.Sort && c.Param == "" {
 		return h
 	}
 	next := key
 	switch {
-	case o.key == key && o.down:
+	case o.key == key && (o.down || c.Param != "" && (c.Number || c.Down)):
 		h.Order = "descending"
 	case o.key == key:
 		h.Order = "ascending"
@@ -200,7 +253,7 @@ func headOf[T any](v *visit, c column[T], o order) columnHead {
 }
 
 func sortRows[T any](rows []T, columns []column[T], o order) {
-	i := slices.IndexFunc(columns, func(c column[T]) bool { return c.Key == o.key && c.Compare != nil })
+	i := slices.IndexFunc(columns, func(c column[T]) bool { return c.Key == o.key && c.Sort })
 	if i < 0 {
 		return
 	}
@@ -208,17 +261,18 @@ func sortRows[T any](rows []T, columns []column[T], o order) {
 		if o.down {
 			a, b = b, a
 		}
-		return columns[i].Compare(&a, &b)
+		return compareValues(columns[i].Value(&a), columns[i].Value(&b))
 	})
 }
 
-func rowOf[T any](x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
+func rowOf[T any](v *visit, x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
 	if spec.Path != nil {
 		r.Path = spec.Path(x)
 	}
 	r.Muted = spec.Muted != nil && spec.Muted(x)
-	for _, c := range columns {
-		value := c.Cell(x)
+	for i := range columns {
+		c := &columns[i]
+		value := c.show(v, x)
 		value.Head, value.Number = c.Title, c.Number
 		if spec.Keyed {
 			value.Key = c.Key
@@ -226,14 +280,6 @@ func rowOf[T any](x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
 		r.Cells = append(r.Cells, value)
 	}
 	return r
-}
-
-// pageLink returns the address of a page of a list, or "" if page is empty.
-func pageLink(v *visit, page string) string {
-	if page == "" {
-		return ""
-	}
-	return v.With("page", page)
 }
 
 // Constructors of cells.
@@ -245,10 +291,7 @@ func textCell(text string, sub ...string) cell { return cell{Text: text, Sub: st
 func codeCell(text string) cell { return cell{Text: text, Code: true} }
 
 // statusCell returns a cell with a state.
-func statusCell(word any) cell {
-	s := statusOf(word)
-	return cell{Status: &s}
-}
+func statusCell(word any) cell { return cell{Status: new(statusOf(word))} }
 
 // linkCell returns a cell with a link.
 func linkCell(text, path string) cell { return cell{Text: text, Path: path} }
@@ -269,19 +312,4 @@ func (v *visit) exactCell(t any) cell {
 		c.When.Full = true
 	}
 	return c
-}
-
-// byText and the following functions compare rows by a field, for use in columns.
-func byText[T any](of func(*T) string) func(a, b *T) int {
-	return func(a, b *T) int { return strings.Compare(of(a), of(b)) }
-}
-
-// byAmount compares rows by a decimal amount of the API.
-func byAmount[T any](of func(*T) string) func(a, b *T) int {
-	return func(a, b *T) int { return cmp.Compare(decimal(of(a)), decimal(of(b))) }
-}
-
-// byTime compares rows by a time.
-func byTime[T any](of func(*T) time.Time) func(a, b *T) int {
-	return func(a, b *T) int { return of(a).Compare(of(b)) }
 }

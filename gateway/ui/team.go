@@ -30,8 +30,8 @@ type Team struct {
 	Encrypted func(r *http.Request) bool
 	// Config returns the current configuration, which contains the issuers for login.
 	Config func() *settings.Config
-	// Attempt counts a request as an attempt with a wrong key; undo reverts this. If the client address has no attempts left, nothing is
-	// counted, undo is nil, and wait is the time until the next attempt is possible.
+	// Attempt counts a request as an attempt with a wrong key. undo removes the request from the count again. If the client address has no
+	// attempts left, Attempt counts nothing, undo is nil, and wait is the time until the next attempt is possible.
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
 	Now     func() time.Time
 	Logger  *slog.Logger
@@ -44,8 +44,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// NewTeam returns the console of callers, with a page or a form for each caller route. It stores keys and tokens in the same way as the
-// operators' console.
+// NewTeam returns the console for callers. The console has a page or a form for each route of the self-service API. It stores the keys and
+// tokens of users in the same way as the operators' console.
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
 		path: teamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(),
@@ -66,7 +66,7 @@ func (c members) private(r *http.Request) string {
 	if c.Encrypted(r) || onLoopback(r) {
 		return ""
 	}
-	return "The caller pages are served only over TLS (tls, or balancers.forwarded_hops) or on a loopback address."
+	return "The callers' pages are served only over TLS (tls or balancers.forwarded_hops) or on a loopback address."
 }
 
 func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
@@ -85,7 +85,7 @@ func (c members) enter(r *http.Request, token string, login bool) (session, erro
 		return s, err
 	}
 	s.Name = cmp.Or(me.Subject, me.Key)
-	s.Org, s.Holder = me.Org, me.Key
+	s.Org, s.Holder, s.Zone = me.Org, me.Key, me.Zone
 	for _, role := range me.Roles {
 		s.Lead = s.Lead || role == string(identity.RoleLead) && me.Team != ""
 	}
@@ -94,7 +94,7 @@ func (c members) enter(r *http.Request, token string, login bool) (session, erro
 
 // asker returns the principal of a session. The token is validated by each request that the page sends.
 func (members) asker(_ *http.Request, _ string, s *session) (adminapi.Principal, error) {
-	return adminapi.Principal{Name: s.Name}, nil
+	return adminapi.Principal{Name: s.Name, Orgs: []adminapi.Tenant{{Zone: s.Zone}}}, nil // the pages of callers name no organisation
 }
 
 // ask calls a route with the token of a session. The route is relative to /tollgate/ unless path begins with a slash.
@@ -150,12 +150,12 @@ func own[T any](v *visit, path string, query url.Values) (out part[T]) {
 	case isRefused:
 		out.Status, out.Fault = refused.Status, refused.Reason
 	case err != nil:
-		out.Status, out.Fault = http.StatusInternalServerError, "the response cannot be read"
+		out.Status, out.Fault = http.StatusInternalServerError, "the gateway's response cannot be decoded"
 	}
 	return out
 }
 
-// askOwn calls a route below /tollgate/ on behalf of the principal.
+// askOwn calls a route under /tollgate/ on behalf of the principal.
 func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answer {
 	people, _ := v.people.(members)
 	return people.ask(v.r, v.token, &v.session, method, path, query, body)
@@ -220,7 +220,7 @@ func (v *visit) act(a act) {
 	case isRefused:
 		v.retry(a.path, form, back, refused.Status, refused.Reason)
 	case err != nil:
-		v.fail(http.StatusInternalServerError, "the response cannot be read")
+		v.fail(http.StatusInternalServerError, "the gateway's response cannot be decoded")
 	case a.secret:
 		made, err := as[secret](answer)
 		if err != nil {

@@ -89,7 +89,7 @@ func TestPolicyPage(t *testing.T) {
 	p := c.as(t, "vera")
 	c.pod(t, "3")
 	status, _, page := p.get(c.URL + "/ui/policies/gpu_count")
-	for _, want := range []string{"Enforced", "<code>max_per_pod</code>", "<code>2</code>", "Results by team", "research", "Latest requests", "policy: gpu_count"} {
+	for _, want := range []string{"Enforced", "<code>max_per_pod</code>", "<code>2</code>", "Results by team", "research", "Latest requests", "Configuration in force", "max_per_pod: 2"} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("the page of a policy: %d without %q: %s", status, want, page)
 		}

@@ -14,44 +14,33 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Account makes requests to the platform on behalf of an organisation: for the catalog, resources and bills. It is safe for concurrent use.
+// Account reads the catalog, the resources and the bills of organisations from the platform, and stops and deletes resources. It uses the
+// platform key of the organisation. It is safe for concurrent use.
 type Account struct {
 	Upstream *Client
 	// Agent is the User-Agent.
 	Agent string
-	// Lists are the operations that list resources. Gets maps kinds of resources to the operations that read one resource.
+	// Lists holds the operations that list resources. Gets maps each kind of resource to the operation that reads one resource.
 	Lists []*schema.Operation
 	Gets  map[operation.Kind]*schema.Operation
 }
 
-// NewAccount returns an Account for a platform with the given API.
+// NewAccount returns an Account that sends requests with client. api is the description of the v2 API, and agent is the value of the
+// User-Agent header.
 func NewAccount(client *Client, api *schema.API, agent string) *Account {
-	return &Account{Upstream: client, Agent: agent, Lists: listsOf(api), Gets: getsOf(api)}
-}
-
-// listsOf returns the operations that list resources with owners.
-func listsOf(api *schema.API) []*schema.Operation {
-	var lists []*schema.Operation
+	c := &Account{Upstream: client, Agent: agent, Gets: make(map[operation.Kind]*schema.Operation)}
 	for _, row := range operation.All() {
 		if row.ListMember != "" && operation.HasOwner(row.Kind) {
-			lists = append(lists, api.Operation(row.ID))
+			c.Lists = append(c.Lists, api.Operation(row.ID))
 		}
-	}
-	return lists
-}
-
-// getsOf maps each kind of resource to the operation that reads one resource.
-func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
-	gets := make(map[operation.Kind]*schema.Operation)
-	for _, row := range operation.All() {
 		if get := api.Operation(row.ReadOperation); get != nil {
-			gets[row.Kind] = get
+			c.Gets[row.Kind] = get
 		}
 	}
-	return gets
+	return c
 }
 
-// Catalog reads the platform's catalog with an organisation's credential.
+// Catalog reads the platform's catalog with the platform key of an organisation.
 func (c *Account) Catalog(ctx context.Context, org string) (l catalog.Lists, err error) {
 	for _, part := range []struct {
 		path, member string
@@ -72,8 +61,8 @@ func (c *Account) Catalog(ctx context.Context, org string) (l catalog.Lists, err
 	return l, nil
 }
 
-// list reads all pages of a list. member is the name of the member that contains the items. An unreadable page makes the whole list
-// unknown. at is the time of the first page by the platform's clock; the list may lack resources created after it.
+// list reads all pages of a list. member is the name of the member that contains the items. If a page cannot be read, list returns an
+// error. at is the time of the first page by the platform's clock. Resources that were created later may be missing in the list.
 func (c *Account) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
 	pages := PageJoiner{Member: member}
 	separator := "?"
@@ -100,7 +89,7 @@ func (c *Account) list(ctx context.Context, org, target, member string) (doc any
 	}
 }
 
-// errNotFound means that the platform responded with 404, errForbidden with 403.
+// errNotFound means that the platform responded with 404. errForbidden means that it responded with 403.
 var (
 	errNotFound  = fmt.Errorf("%w: resource not found", ErrUnreachable)
 	errForbidden = fmt.Errorf("%w: permission denied for the platform key", ErrUnreachable)
@@ -142,7 +131,7 @@ func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Tim
 	return body, date(res.Header), nil
 }
 
-// Description reads the API description served by the platform. It sends no credential.
+// Description reads the API description that the platform serves. It sends no credential.
 func (c *Account) Description(ctx context.Context) ([]byte, error) {
 	const target = "/v2/openapi.json"
 	header := http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
@@ -157,10 +146,10 @@ func (c *Account) Description(ctx context.Context) ([]byte, error) {
 	return body, err
 }
 
-// at replaces {id} in a path pattern by an ID.
+// at replaces {id} in a path pattern with an ID.
 func at(pattern, id string) string { return strings.Replace(pattern, "{id}", url.PathEscape(id), 1) }
 
-// date returns the Date of a response, zero if it is missing.
+// date returns the time in the Date header of a response. It returns the zero time if the header is missing.
 func date(h http.Header) time.Time {
 	t, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -14,15 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Listed is one resource as listed by the platform.
+// Listed is a resource in a list of the platform.
 type Listed struct {
 	ledger.PlatformResource
 
 	Record map[string]any
 }
 
-// Inventory lists all resources of the given kinds with their amounts for the given plan. The parameter known is
-// described at Records.
+// Inventory lists all resources of the given kinds with their amounts for the given plan. For the parameter known, see [Account.Records].
 func (c *Account) Inventory(
 	ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot,
 ) ([]ledger.PlatformResource, error) {
@@ -37,7 +36,7 @@ func (c *Account) Inventory(
 	return found, nil
 }
 
-// Resources is like Inventory but includes the platform's records.
+// Resources is like [Account.Inventory], but the result includes the platform's records.
 func (c *Account) Resources(
 	ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot,
 ) ([]Listed, error) {
@@ -56,10 +55,10 @@ func (c *Account) Resources(
 	return all, nil
 }
 
-// measure sets the amounts of a resource for the given plan. If look is true, it counts the workers of an endpoint.
-func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
+// measure sets the amounts of a resource for the given plan. If scan is true, it requests the number of workers of an endpoint.
+func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it *Listed, scan bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
-	if it.Kind == operation.KindEndpoint && look {
+	if it.Kind == operation.KindEndpoint && scan {
 		if workers, it.Use.Busy, err = c.workers(ctx, org, it.ID); err != nil {
 			return err
 		}
@@ -74,7 +73,7 @@ func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it
 	it.Use.Workers, it.Use.Burn = workers, it.Amounts[ledger.Burn]
 	if it.Kind == operation.KindEndpoint {
 		active := ledger.Active(it.Record, workers, prices)
-		it.Use.Burn, it.WorkersUnknown = active[ledger.Burn], !look
+		it.Use.Burn, it.WorkersUnknown = active[ledger.Burn], !scan
 	}
 	return nil
 }
@@ -94,8 +93,8 @@ func (c *Account) workers(ctx context.Context, org, endpoint string) (all, busy 
 	return int64(len(workers)), busy, nil
 }
 
-// Records lists all resources of the given kinds. A list of an optional kind that an older platform does not have is empty, unless the
-// ledger already counts resources of that kind, which known reports.
+// Records lists all resources of the given kinds. An older platform does not have some optional kinds; their lists are empty. But if known
+// returns true for a kind, which means that the ledger already counts resources of this kind, a missing list is an error.
 func (c *Account) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
@@ -146,7 +145,8 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 	return items, date, nil
 }
 
-// EndedSandbox returns the terminated or failed sandbox created by the given call, or nil. Its amounts are zero.
+// EndedSandbox returns the sandbox that the given call has created, if the sandbox has terminated or failed. The usage and cost of the
+// returned sandbox are zero. EndedSandbox returns nil if no such sandbox exists.
 func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*ledger.PlatformResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
@@ -209,7 +209,7 @@ func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.S
 	return amounts, nil
 }
 
-// Delete deletes a resource. It returns nil if the resource does not exist.
+// Delete deletes a resource. It also returns nil if the resource does not exist.
 func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
 	_, _, err := c.read(ctx, Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
 	if errors.Is(err, errNotFound) {
@@ -218,8 +218,9 @@ func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, i
 	return err
 }
 
-// since returns the age in milliseconds of a time in a record, by the platform's clock, or -1 if the time is missing. It is at least 0,
-// because the Date header has whole seconds and may be before a time of the same second.
+// since returns the time, in milliseconds, from a time in a record to answered, the Date of the response. It returns -1 if the record does
+// not contain the time. It never returns another negative value, although Date, which has whole seconds, may precede a time in the same
+// second.
 func since(record map[string]any, member string, answered time.Time) int64 {
 	at := catalog.TimeMember(record, member)
 	if at.IsZero() || answered.IsZero() {

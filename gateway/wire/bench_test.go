@@ -47,7 +47,7 @@ func BenchmarkServe(b *testing.B) {
 			}
 			addr := l.Addr().String()
 			if judged {
-				l = wire.NewListener(l, wire.Config{})
+				l = wire.NewListener(l, nil)
 			}
 			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)

@@ -2,7 +2,7 @@ package wire
 
 import "strings"
 
-// state is the next part of a message expected by the framer. States before inBody belong to a request head or its start.
+// state is the part of a message that the framer expects next. States before inBody belong to the request head or precede it.
 type state uint8
 
 const (
@@ -41,8 +41,11 @@ const (
 	expect
 )
 
-// Fixed limits, which legitimate clients do not reach.
+// Limits, which are higher than legitimate clients need.
 const (
+	// MaxHead is the maximum size of the request line and headers in bytes.
+	MaxHead        = 32 << 10
+	maxFields      = 100
 	maxMethod      = 32
 	maxChunkDigits = 8
 	maxExtensions  = 1 << 10
@@ -53,20 +56,18 @@ const (
 	valueRoom = 16
 )
 
-// framer follows one direction of a connection through heads and bodies. It checks bytes and stores only the current header field.
+// framer parses the heads and the framing of bodies in one direction of a connection. It stores only the current header field.
 type framer struct {
-	maxHead, maxFields int
-
 	state state
-	// skipped reports that an empty line before the message was dropped, old that the message is HTTP/1.0.
+	// skipped is true if an empty line before the message was dropped. old is true if the message is HTTP/1.0.
 	skipped, old bool
 	// verb is the beginning of the method.
 	verb [len("HEAD")]byte
-	// size counts the bytes of the head or trailer section, fields its lines.
+	// size is the number of bytes in the head or trailer section so far, and fields is the number of lines.
 	size, fields int
 	// pos counts the bytes of the current token.
 	pos int
-	// trailer reports that the current lines belong to a trailer section.
+	// trailer is true if the current lines belong to a trailer section.
 	trailer bool
 
 	// Numbers of these fields in the head.
@@ -77,25 +78,26 @@ type framer struct {
 	// ext counts the bytes of chunk extensions. digits is the number of digits missing from a percent-escape.
 	ext, digits int
 
-	// The current field: its name in lower case as far as it may be an interpreted one, and the value of an interpreted field.
+	// The current field. name is in lower case and is stored only while it may be the name of an interpreted field. value is stored only for
+	// an interpreted field.
 	field field
 	name  [nameRoom]byte
 	value [valueRoom]byte
-	// vlen is the length of the value without one leading space; spaced reports that space.
+	// vlen is the length of the value without one leading space. spaced is true if the value has a leading space.
 	vlen   int
 	spaced bool
 }
 
-// inHead reports whether the next byte belongs to a head or its start, so that no handler is running for it.
+// inHead reports whether the next byte belongs to a request head or precedes one. No handler is then running for the request.
 func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
 
-// leading returns the number of bytes of an empty line at the start of b, before a request line. The caller drops them, because recipients
-// ignore one such line (RFC 9112, section 2.2).
+// leading returns the number of bytes at the start of b that belong to an empty line before a request line. The caller drops these bytes,
+// because recipients ignore one empty line (RFC 9112, section 2.2).
 func (f *framer) leading(b []byte) (int, *Refusal) {
 	for i, c := range b {
 		switch {
 		case f.state == atStart && c == '\r' && !f.skipped:
-			*f = framer{maxHead: f.maxHead, maxFields: f.maxFields, state: atEmptyLine}
+			*f = framer{state: atEmptyLine}
 		case f.state == atEmptyLine && c == '\n':
 			f.state, f.skipped = atStart, true
 		case f.state == atEmptyLine:
@@ -107,8 +109,8 @@ func (f *framer) leading(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// scan checks the next bytes of the stream and returns how many may pass. It stops after the end of a message and before an error. The
-// framer must not be used after an error.
+// scan checks the next bytes of the stream and returns the number of bytes that are accepted. It stops after the end of a message and
+// before an error. The framer must not be used after an error.
 func (f *framer) scan(b []byte) (int, *Refusal) {
 	for i := 0; i < len(b); {
 		var n int
@@ -129,12 +131,12 @@ func (f *framer) scan(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// scanBounded calls scanHead with at most as many bytes as the section may still have.
+// scanBounded calls scanHead, but limits b to the number of bytes that the section may still have.
 func (f *framer) scanBounded(b []byte) (int, *Refusal) {
 	if f.state == atStart {
-		*f = framer{maxHead: f.maxHead, maxFields: f.maxFields}
+		*f = framer{}
 	}
-	bound, fault := f.maxHead, errHeadTooLarge
+	bound, fault := MaxHead, errHeadTooLarge
 	if f.trailer {
 		bound, fault = maxTrailer, errTrailer
 	}
@@ -147,7 +149,7 @@ func (f *framer) scanBounded(b []byte) (int, *Refusal) {
 	return n, fault
 }
 
-// scanHead checks bytes of a head up to the next state change.
+// scanHead checks the bytes of a head up to the next state change.
 func (f *framer) scanHead(b []byte) (int, *Refusal) {
 	c := b[0]
 	switch f.state {
@@ -301,7 +303,7 @@ func (f *framer) line(b []byte) (int, *Refusal) {
 	case class[c]&token == 0:
 		return 0, errName
 	}
-	if f.fields++; f.fields > f.maxFields {
+	if f.fields++; f.fields > maxFields {
 		return 0, errFields
 	}
 	f.state, f.pos = inName, 0
@@ -371,8 +373,8 @@ func (f *framer) text(b []byte) (int, *Refusal) {
 	}
 }
 
-// keep stores a byte of an interpreted value. One leading space is normal and dropped. Other white space remains part of the value and
-// makes it invalid.
+// keep stores a byte of an interpreted value. It drops one leading space. Other white space becomes part of the value and makes the value
+// invalid.
 func (f *framer) keep(c byte) {
 	if c == ' ' && f.vlen == 0 && !f.spaced {
 		f.spaced = true
@@ -416,7 +418,7 @@ func (f *framer) closeField() *Refusal {
 	return nil
 }
 
-// valueIs reports whether the value equals word, ignoring case.
+// valueIs reports whether the value equals word. It ignores case.
 func (f *framer) valueIs(word string) bool {
 	return f.vlen <= valueRoom && strings.EqualFold(string(f.value[:f.vlen]), word)
 }
@@ -436,7 +438,7 @@ func (f *framer) length() *Refusal {
 	return nil
 }
 
-// closeHead ends a head, or a trailer section and with it the message.
+// closeHead ends a head or a trailer section. The end of a trailer section is the end of the message.
 func (f *framer) closeHead() *Refusal {
 	switch {
 	case f.trailer:

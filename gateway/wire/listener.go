@@ -9,36 +9,16 @@ import (
 	"time"
 )
 
-// Config configures a listener. The zero value is ready to use.
-type Config struct {
-	// MaxHead is the maximum size of the request line and headers in bytes; 0 means 32 KiB.
-	MaxHead int
-	// MaxFields is the maximum number of header lines; 0 means 100.
-	MaxFields int
-	// Refused, if not nil, is called for each refusal by the goroutine that serves the connection.
-	Refused func(client net.Addr, r *Refusal)
-}
-
-// Defaults of Config.
-const (
-	defaultMaxHead   = 32 << 10
-	defaultMaxFields = 100
-)
-
-// NewListener returns a listener for an http.Server. Its connections pass only requests with exactly one interpretation. inner may use TLS.
-func NewListener(inner net.Listener, cfg Config) net.Listener {
-	if cfg.MaxHead == 0 {
-		cfg.MaxHead = defaultMaxHead
-	}
-	if cfg.MaxFields == 0 {
-		cfg.MaxFields = defaultMaxFields
-	}
-	return &listener{Listener: inner, cfg: cfg}
+// NewListener returns a listener for an http.Server. Its connections refuse requests that parsers could interpret differently; see the
+// package documentation. inner may terminate TLS. refused, if not nil, is called for each refused request, in the goroutine that serves the
+// connection.
+func NewListener(inner net.Listener, refused func(client net.Addr, r *Refusal)) net.Listener {
+	return &listener{inner, refused}
 }
 
 type listener struct {
 	net.Listener
-	cfg Config
+	refused func(client net.Addr, r *Refusal)
 }
 
 // Accept implements net.Listener.
@@ -47,33 +27,33 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c, &l.cfg), nil
+	return newConn(c, l.refused), nil
 }
 
-// conn is a connection whose requests are checked. It must be read by one goroutine at a time, as net/http does.
+// conn is a connection that checks requests. Only one goroutine may read from it at a time; net/http satisfies this.
 type conn struct {
 	net.Conn
-	cfg       *Config
+	report    func(client net.Addr, r *Refusal) // may be nil
 	framer    framer
 	deadlines readDeadlines
-	// spare contains bytes read beyond the end of a message that have not been checked yet.
+	// spare holds unchecked bytes that were read beyond the end of a message.
 	spare []byte
-	// fault is an error that was found but not yet answered.
+	// fault is an error to which no response has been sent.
 	fault *Refusal
-	// refused reports that the final response has been written.
+	// refused is true after the final response was written.
 	refused atomic.Bool
-	// released reports that data is no longer checked.
+	// released is true if data passes unchecked.
 	released bool
 }
 
-func newConn(inner net.Conn, cfg *Config) *conn {
-	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}, deadlines: readDeadlines{inner: inner}}
+func newConn(inner net.Conn, report func(client net.Addr, r *Refusal)) *conn {
+	return &conn{Conn: inner, report: report, deadlines: readDeadlines{inner: inner}}
 }
 
-// Read implements net.Conn. It never returns bytes of two messages, and it answers an error only in the call after the one that found it.
-// This preserves the order of responses: while a handler runs, net/http reads one byte ahead, and that read must neither fail nor write,
-// because the handler's response has not been sent yet. The read that answers comes from the server's main loop, after all earlier
-// responses. The read ahead is delayed for a while.
+// Read implements net.Conn. It never returns bytes of two messages. If it finds an error, the next call of Read writes the error response.
+// This preserves the order of responses: while a handler runs, net/http reads one byte ahead, and this read must neither fail nor write,
+// because the handler's response has not been sent. The next call comes from the server's main loop, after all earlier responses. Read
+// delays the read ahead for a short time.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.released {
 		return c.Conn.Read(p)
@@ -109,9 +89,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// receive reads from the network. It delays the read ahead, and delays it again after the client of a GET or HEAD has half-closed the
-// connection, so that the request is answered (RFC 9112, section 9.6). For other requests, the server sees the disconnect immediately,
-// because resources they create must not be considered delivered.
+// receive reads from the network. It delays the read ahead. If the client of a GET or HEAD request has half-closed the connection, receive
+// delays the read ahead again, so that the server can respond (RFC 9112, section 9.6). For other requests, the server sees the disconnect
+// immediately, because a response with a created resource must not be considered delivered.
 func (c *conn) receive(p []byte) (int, error) {
 	ahead := len(p) == 1 && c.framer.state == atStart
 	if ahead {
@@ -125,9 +105,9 @@ func (c *conn) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// Release stops checking a connection that no longer carries HTTP. It reports whether the client has already sent further data, which is
-// dropped; clients must wait for the response to an upgrade (RFC 6455, section 4.1). Release must be called by the handler that hijacked
-// the connection, before it reads. Other connections are not changed.
+// Release stops the checks on a connection that no longer carries HTTP. The handler that hijacked the connection must call Release before
+// it reads. ahead is true if the client has already sent further data, although clients must wait for the response to an upgrade (RFC 6455,
+// section 4.1); Release drops this data. Release does nothing if c is not a connection of this package.
 func Release(c net.Conn) (ahead bool) {
 	j, validated := c.(*conn)
 	if !validated {
@@ -139,7 +119,7 @@ func Release(c net.Conn) (ahead bool) {
 	return ahead
 }
 
-// check returns the part of b that may pass now and records an error found after it. Bytes before that part are dropped.
+// check returns the part b[from:to] that Read may return now, and records an error found after it. Bytes before this part are dropped.
 func (c *conn) check(b []byte) (from, to int) {
 	from, c.fault = c.framer.leading(b)
 	if c.fault != nil || from == len(b) {
@@ -150,11 +130,12 @@ func (c *conn) check(b []byte) (from, to int) {
 	return from, from + n
 }
 
-// refuse ends the connection. For an error in a head it writes the response itself. For an error in a body, the handler receives the error.
+// refuse ends the connection. If the error is in a request head, refuse writes the response. If the error is in a body, the handler gets
+// the error.
 func (c *conn) refuse() error {
 	first := c.refused.CompareAndSwap(false, true)
-	if first && c.cfg.Refused != nil {
-		c.cfg.Refused(c.RemoteAddr(), c.fault)
+	if first && c.report != nil {
+		c.report(c.RemoteAddr(), c.fault)
 	}
 	if !c.framer.inHead() {
 		return c.fault
@@ -162,18 +143,19 @@ func (c *conn) refuse() error {
 	if first {
 		c.answer()
 	}
-	// net/http adds no response of its own to network read errors.
+	// The net/http server sends no response after a network read error.
 	return &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.fault}
 }
 
-// Limits of a lingering close: how much data the client may still send so that it can read the response instead of getting a reset, and for
-// how long.
+// Limits of a lingering close. The client may still send this number of bytes for this time, so that it can read the response and does not
+// get a reset.
 const (
 	lingerBytes = 4 << 20
 	lingerTime  = 500 * time.Millisecond
 )
 
-// answer writes the refusal and waits until the client has received it. Errors are ignored, because the connection is closed anyway.
+// answer writes the response for c.fault and waits until the client has received it. It ignores errors, because the connection is closed
+// afterwards.
 func (c *conn) answer() {
 	now := time.Now()
 	_ = c.Conn.SetDeadline(now.Add(lingerTime))
@@ -185,7 +167,7 @@ func (c *conn) answer() {
 	}
 }
 
-// Write implements net.Conn. After a refused head it fails, because the refusal is the final response.
+// Write implements net.Conn. After a request head was refused, Write returns an error, because the refusal is the final response.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.refused.Load() && c.framer.inHead() {
 		return 0, net.ErrClosed
@@ -193,9 +175,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// CloseWrite closes the sending half, as net/http does before it closes a connection whose client is still sending.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+// CloseWrite closes the sending half of the connection. The net/http server calls it before it closes a connection whose client is still
+// sending.
+func (c *conn) CloseWrite() error { return CloseWrite(c.Conn) }
+
+// CloseWrite closes the sending half of a connection. It returns errors.ErrUnsupported if c cannot do that.
+func CloseWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return errors.ErrUnsupported

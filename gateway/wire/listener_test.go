@@ -25,13 +25,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type served struct {
 	addr string
 	mu   sync.Mutex // guards refused
-	told []wire.Refusal
+	seen []wire.Refusal
 }
 
 func (s *served) refused() []wire.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told
+	return s.seen
 }
 
 func serve(t *testing.T, h http.HandlerFunc) *served {
@@ -41,15 +41,13 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 		t.Fatal(err)
 	}
 	s := &served{addr: inner.Addr().String()}
-	l := wire.NewListener(inner, wire.Config{
-		Refused: func(client net.Addr, r *wire.Refusal) {
-			if client == nil {
-				t.Error("told of a refusal without the client's address")
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.told = append(s.told, *r)
-		},
+	l := wire.NewListener(inner, func(client net.Addr, r *wire.Refusal) {
+		if client == nil {
+			t.Error("a refusal is reported without the address of the client")
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, *r)
 	})
 	server := &http.Server{Handler: wire.NormalizeRequests(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.ConnContext}
 	done := make(chan error, 1)

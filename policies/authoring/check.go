@@ -18,18 +18,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Checked is the result of Check, other than errors.
+// Checked is the result of Check without its errors.
 type Checked struct {
 	// Policies are the organisation's own policies found in the directory.
 	Policies []compiler.OwnPolicy
 }
 
-// Check checks the Rego and data below dir. The returned error joins all faults, each a *policyconfig.Error, sorted by position.
-// Compile errors are only reported if every file can be parsed.
+// Check checks the Rego and the data in dir. It returns an error that joins all faults it finds, each a *policyconfig.Error, sorted by
+// position. Compile errors are only reported if every file can be parsed.
 func Check(dir string) (*Checked, error) {
 	w, err := compiler.ReadWorkspace(dir)
 	faults := Faults(err)
-	faults = append(faults, unformatted(w)...)
+	sources := w.Sources()
+	for name, want := range unformatted(sources) {
+		row, line := firstDifference(want, sources[name])
+		faults = append(faults, &policyconfig.Error{
+			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q", line),
+		})
+	}
 	report := &Checked{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
@@ -76,25 +82,13 @@ func Join(faults []*policyconfig.Error) error {
 	return errors.Join(out...)
 }
 
-// formatted returns the formatted content of a file. ok is false if the file cannot be parsed.
-func formatted(name, text string) (want string, ok bool) {
-	b, err := format.SourceWithOpts(name, []byte(text), format.Opts{RegoVersion: ast.RegoV1})
-	return string(b), err == nil
-}
-
-// unformatted reports files that are not formatted, at the first line that differs.
-func unformatted(w *compiler.Workspace) []*policyconfig.Error {
-	var out []*policyconfig.Error
-	sources := w.Sources()
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		want, ok := formatted(name, sources[name])
-		if !ok || want == sources[name] {
-			continue
+// unformatted returns the formatted text of the files that are not formatted and can be parsed.
+func unformatted(sources map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, text := range sources {
+		if b, err := format.SourceWithOpts(name, []byte(text), format.Opts{RegoVersion: ast.RegoV1}); err == nil && string(b) != text {
+			out[name] = string(b)
 		}
-		row, line := firstDifference(want, sources[name])
-		out = append(out, &policyconfig.Error{
-			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q", line),
-		})
 	}
 	return out
 }
@@ -110,20 +104,16 @@ func firstDifference(want, got string) (row int, line string) {
 	return len(wants), ""
 }
 
-// Format rewrites the files below dir that are not formatted, and returns their names. It skips files that cannot be parsed.
+// Format rewrites the files in dir that are not formatted, and returns their names. It skips files that cannot be parsed.
 func Format(dir string) (changed []string, err error) {
 	w, _ := compiler.ReadWorkspace(dir) // ReadDirectory reports files that cannot be parsed
-	sources := w.Sources()
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		want, ok := formatted(name, sources[name])
-		if !ok || want == sources[name] {
-			continue
-		}
+	want := unformatted(w.Sources())
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		info, err := os.Stat(name)
 		if err != nil {
 			return changed, err
 		}
-		if err := os.WriteFile(name, []byte(want), info.Mode().Perm()); err != nil {
+		if err := os.WriteFile(name, []byte(want[name]), info.Mode().Perm()); err != nil {
 			return changed, err
 		}
 		changed = append(changed, name)

@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,24 +25,17 @@ func OwnPolicies(w *compiler.Workspace) (map[string][]byte, error) {
 		if len(p.Rules) == 0 {
 			continue
 		}
-		if pages[p.Name+".md"], err = ownPage(&p); err != nil {
-			return nil, fmt.Errorf("page of %s: %w", p.Name, err)
-		}
+		pages[p.Name+".md"] = ownPage(&p)
 		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s | %s |\n", p.Name, p.Name, cell(title(&p)), strings.Join(p.Rules, ", "))
 	}
 	pages["README.md"] = index.Bytes()
 	return pages, nil
 }
 
-func title(p *compiler.OwnPolicy) string {
-	if p.Title != "" {
-		return p.Title
-	}
-	return p.Name
-}
+func title(p *compiler.OwnPolicy) string { return cmp.Or(p.Title, p.Name) }
 
 // ownPage renders the page of one policy.
-func ownPage(p *compiler.OwnPolicy) ([]byte, error) {
+func ownPage(p *compiler.OwnPolicy) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `%s`.\n\n", title(p), p.Name, strings.Join(p.Files, "`, `"))
 	if p.Description != "" {
@@ -51,10 +45,9 @@ func ownPage(p *compiler.OwnPolicy) ([]byte, error) {
 	if slices.Contains(p.Rules, "mutate") || slices.Contains(p.Rules, "mutations") {
 		b.WriteString("\nThe policy can change the body of a call. The response names each change.\n")
 	}
-	if len(p.Params) == 0 {
-		return b.Bytes(), nil
+	if len(p.Params) > 0 {
+		b.WriteByte('\n')
+		writeParams(&b, p.Params)
 	}
-	b.WriteByte('\n')
-	err := writeParams(&b, p.Params)
-	return b.Bytes(), err
+	return b.Bytes()
 }

@@ -12,68 +12,67 @@ import (
 )
 
 // Library renders the reference of the library: one Markdown page per policy, named <policy>.md, and an index in README.md.
-func Library() (map[string][]byte, error) {
-	lib, err := compiler.Library()
-	if err != nil {
-		return nil, err
-	}
+func Library() map[string][]byte {
 	pages := map[string][]byte{}
 	var index bytes.Buffer
-	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. To enable them, see [policies](../policies.md).\n\n" +
-		"| policy | description |\n|---|---|\n")
-	for _, p := range lib {
-		if pages[p.Name+".md"], err = page(&p); err != nil {
-			return nil, fmt.Errorf("page of %s: %w", p.Name, err)
-		}
-		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s |\n", p.Name, p.Name, cell(p.Title))
+	index.WriteString("# Built-in policies\n\nTo enable these policies, see [policies](../policies.md). Generated from `policies/rego`.\n\n")
+	for _, p := range compiler.Library() {
+		pages[p.Name+".md"] = page(&p)
+		fmt.Fprintf(&index, "- [`%s`](%s.md): %s\n", p.Name, p.Name, cell(p.Title))
 	}
-	index.WriteString("\nSee [the input document](input.md) for the input of policies, and [disabled functions](functions.md) for functions that they cannot call.\n")
+	index.WriteString("\nSee also [the input document](input.md) of policies, and [disabled functions](functions.md).\n")
 	pages["README.md"] = index.Bytes()
 	pages["input.md"] = input()
 	pages["functions.md"] = functions()
-	return pages, nil
+	return pages
 }
 
 // page renders the page of one policy.
-func page(p *compiler.Policy) ([]byte, error) {
+func page(p *compiler.Policy) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s: `%s`\n\n%s\n\n", p.Title, p.Name, p.Description)
 	if p.Mutates {
-		b.WriteString("The policy can change the body of a call. The response names each change.\n\n")
+		b.WriteString("The policy can change request bodies; the response lists each change.\n\n")
 	}
-	if err := writeParams(&b, p.Params); err != nil {
-		return nil, err
-	}
+	writeParams(&b, p.Params)
 	if len(p.AnyOf) > 0 {
 		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))
 	}
-	example, err := p.ExampleYAML()
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(&b, "\n```yaml\n%s```\n", example)
-	return b.Bytes(), nil
+	fmt.Fprintf(&b, "\n```yaml\n%s```\n", p.ExampleYAML())
+	return b.Bytes()
 }
 
 // input renders the reference of the input document.
 func input() []byte {
 	var b bytes.Buffer
-	b.WriteString("# The input\n\nThe document that policies receive for each call, version 1. Later releases may add members, but do not change the meaning of existing ones within a version. Policies are type-checked against its [JSON Schema](../../policies/input.schema.json). Generated from `policies/policyinput`.\n\n" +
-		"| member | type | meaning |\n|---|---|---|\n")
+	b.WriteString("# The input\n\nThis page describes version 1 of the document that policies receive for each call. Later releases may add fields, but do not change the meaning of existing fields within a version. Policies are type-checked against the [JSON Schema](../../policies/input.schema.json). Generated from `policies/policyinput`.\n\n" +
+		"| field, type | meaning |\n|---|---|\n")
+	var rows []policyinput.Member
+	first := map[string]int{}
 	for _, m := range policyinput.Members() {
 		switch {
 		case m.Path == "spend.org" || m.Path == "spend.team":
-			m.Doc += " Has the members of `input.spend.key`."
+			m.Doc += " Has the fields of `input.spend.key`."
 		case m.Path == "catalog.gpus.<name>.secure":
-			m.Doc += " Has the members of `community`."
+			m.Doc += " Has the fields of `community`."
 		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team.") ||
 			strings.HasPrefix(m.Path, "catalog.gpus.<name>.secure."):
 			continue
 		}
-		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
+		at := strings.LastIndexByte(m.Path, '.')
+		key := m.Path[:max(at, 0)] + "|" + m.Type + "|" + m.Doc
+		if i, ok := first[key]; ok && at > 0 { // one row for members of an object with the same description
+			rows[i].Path += "`, `" + m.Path[at+1:]
+			continue
+		}
+		first[key] = len(rows)
+		rows = append(rows, m)
 	}
-	b.WriteString("\n## Resources\n\nThe members of `input.resource.current`, `input.resource.after` and `input.resource.template.record` for all kinds of resources, " +
-		"from the description of the platform's API. Each may be absent or null. Own policies that name other members, or use them with the wrong type, are rejected.\n\n<!-- not run: a list of members -->\n```text\n")
+	for _, m := range rows {
+		fmt.Fprintf(&b, "| `input.%s`<br>%s | %s |\n", m.Path, m.Type, cell(m.Doc))
+	}
+	b.WriteString("\n## Resources\n\nThe fields of `input.resource.current`, `input.resource.after` and `input.resource.template.record` for all kinds of resources. " +
+		"Each field may be absent or null. The gateway rejects custom policies that use other fields or wrong types.\n\n<!-- not run: a list of members -->\n```text\n")
 	members := policyinput.StateMembers()
 	for i, m := range members {
 		path, kind := m.Path, strings.ReplaceAll(strings.TrimPrefix(m.Type, "null or "), " or ", "|")
@@ -92,7 +91,7 @@ func input() []byte {
 // functions renders the reference of the functions that policies cannot call.
 func functions() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Disabled functions\n\nPolicies can call all functions of Rego except these. A decision depends only on the call and on data, and its cost is bounded.\n\n" +
+	b.WriteString("# Disabled functions\n\nPolicies can call all functions of Rego except the following. " +
 		"Generated from `policies/regosandbox`.\n\n| functions | reason | use instead |\n|---|---|---|\n")
 	for _, group := range regosandbox.DisabledFunctions() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(group.Names, "`, `"), group.Why, group.Instead)
@@ -102,57 +101,19 @@ func functions() []byte {
 }
 
 // writeParams writes the table of a policy's parameters.
-func writeParams(b *bytes.Buffer, params []compiler.Param) error {
-	b.WriteString("| parameter | type, default | meaning |\n|---|---|---|\n")
+func writeParams(b *bytes.Buffer, params []compiler.Param) {
+	b.WriteString("| parameter, type, default | meaning |\n|---|---|\n")
 	for _, param := range params {
-		kind := cell(typeOf(param.Schema))
+		kind := cell(param.TypeName())
 		if param.Required {
 			kind += ", **required**"
 		}
 		if d, ok := param.Schema["default"]; ok {
-			text, err := json.Marshal(d)
-			if err != nil {
-				return err
-			}
+			text, _ := json.Marshal(d) // decoded JSON
 			kind += ", `" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", param.Name, kind, cell(param.Description))
+		fmt.Fprintf(b, "| `%s`<br>%s | %s |\n", param.Name, kind, cell(param.Description))
 	}
-	return nil
-}
-
-// typeOf describes a parameter's schema in a few words.
-func typeOf(schema map[string]any) string {
-	if values, ok := schema["enum"].([]any); ok {
-		return words(values)
-	}
-	name, _ := schema["type"].(string)
-	switch name {
-	case "array":
-		items, _ := schema["items"].(map[string]any)
-		return "list of " + typeOf(items)
-	case "object":
-		inner, _ := schema["additionalProperties"].(map[string]any)
-		if inner == nil {
-			return "map"
-		}
-		return "map of " + typeOf(inner)
-	case "":
-		return "any"
-	default:
-		if format, ok := schema["format"].(string); ok {
-			return name + " (" + format + ")"
-		}
-		return name
-	}
-}
-
-func words(values []any) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = fmt.Sprint(v)
-	}
-	return "one of " + strings.Join(out, ", ")
 }
 
 // cell escapes text for a table cell.

@@ -18,10 +18,7 @@ var update = flag.Bool("update", false, "rewrite the pages")
 // rewrites them and removes stale ones.
 func TestDocsAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "policies")
-	pages, err := authoring.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := authoring.Library()
 	if *update {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

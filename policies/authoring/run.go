@@ -26,7 +26,8 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Run runs the tests below dir. The error joins all faults found when reading and compiling; failing tests are not an error.
+// Run runs the tests in dir. It returns an error that joins all faults found when reading and compiling the files. Failing tests do not
+// cause an error.
 func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 	w, err := compiler.ReadWorkspace(dir)
 	if err != nil {
@@ -66,15 +67,7 @@ func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 
 // run runs the workspace's own tests that filter selects and returns them sorted by position.
 func run(ctx context.Context, w *compiler.Workspace, opts Options, filter string, with func(*tester.Runner)) ([]*tester.Result, error) {
-	modules, err := w.Modules()
-	if err != nil {
-		return nil, err
-	}
-	compiler, err := w.Compiler()
-	if err != nil {
-		return nil, err
-	}
-	r := tester.NewRunner().SetCompiler(compiler.WithEnablePrintStatements(true)).SetModules(modules).SetStore(w.Store()).
+	r := tester.NewRunner().SetCompiler(w.Compiler().WithEnablePrintStatements(true)).SetModules(w.Modules()).SetStore(w.Store()).
 		CapturePrintOutput(true).RaiseBuiltinErrors(true).SetTimeout(cmp.Or(opts.Timeout, 5*time.Second)).Filter(filter)
 	with(r)
 	ch, err := r.RunTests(ctx, nil)
@@ -161,9 +154,7 @@ func failedAt(r *tester.Result) *Failed {
 		return nil
 	}
 	var values strings.Builder
-	if topdown.PrettyEvent(&values, at, topdown.PrettyEventOpts{PrettyVars: true}) != nil {
-		values.Reset() // strings.Builder never returns an error
-	}
+	_ = topdown.PrettyEvent(&values, at, topdown.PrettyEventOpts{PrettyVars: true}) // strings.Builder never returns an error
 	return &Failed{Place: placeOf(found.Loc()), Text: strings.TrimSpace(string(found.Loc().Text)), Values: flush(values.String())}
 }
 
@@ -178,10 +169,7 @@ func flush(text string) string {
 
 // covered returns the coverage of the workspace's policies.
 func covered(w *compiler.Workspace, tracer *cover.Cover) []File {
-	modules, err := w.Modules()
-	if err != nil {
-		return nil // Run has already parsed the modules
-	}
+	modules := w.Modules()
 	maps.DeleteFunc(modules, func(file string, _ *ast.Module) bool {
 		return !w.IsOwn(file) || strings.HasSuffix(file, "_test.rego")
 	})

@@ -31,14 +31,6 @@ func (b *Config) open(org string, file files.Path, admit Admit) (compiler.OrgReg
 	return b.parse(org, raw, admit)
 }
 
-func readBounded(r io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxBundleBytes+1))
-	if err == nil && len(raw) > maxBundleBytes {
-		err = fmt.Errorf("bundle is larger than %d bytes", maxBundleBytes)
-	}
-	return raw, err
-}
-
 // fetch requests the bundle once.
 func (b *Config) fetch(ctx context.Context, etag string) (download, error) {
 	if !b.File.IsZero() {
@@ -71,7 +63,10 @@ func (b *Config) fetch(ctx context.Context, etag string) (download, error) {
 	case http.StatusNotModified:
 		return download{unchanged: true}, nil
 	case http.StatusOK:
-		raw, err := readBounded(resp.Body)
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBundleBytes+1))
+		if err == nil && len(raw) > maxBundleBytes {
+			err = fmt.Errorf("bundle is larger than %d bytes", maxBundleBytes)
+		}
 		return download{raw: raw, etag: resp.Header.Get("ETag")}, err
 	default:
 		return download{}, fmt.Errorf("bundle server responded with status %d", resp.StatusCode)

@@ -12,10 +12,10 @@ import (
 // Prices holds the prices that an organisation has negotiated with the platform, where they differ from the price list. The zero Prices
 // changes nothing.
 type Prices struct {
-	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices for compute" unit:"percent"`
-	GPUs     map[string]Money `yaml:"gpus" doc:"hourly price per GPU, by GPU type ID, for pods in both clouds and for serverless workers. The discount does not apply to these prices, which replace the list price of a type or supply a missing one. 0 means free" unit:"USD"`
-	CPUs     map[string]Money `yaml:"cpus" doc:"hourly price per vCPU, by CPU flavour ID. The rules for gpus apply" unit:"USD"`
-	Runs     RunPrices        `yaml:"runs" doc:"prices of runs, by public model name or endpoint ID. Budgets for accrued cost and the policy run_cost use these prices instead of the platform's published prices. 0 means free"`
+	Discount int64            `yaml:"discount" doc:"discount on list prices for compute" unit:"percent"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"hourly price per GPU by GPU type ID, for pods in both clouds and serverless workers, in place of the list price and without the discount. 0 means free" unit:"USD"`
+	CPUs     map[string]Money `yaml:"cpus" doc:"hourly price per vCPU by CPU flavour ID, with the same rules as gpus" unit:"USD"`
+	Runs     RunPrices        `yaml:"runs" doc:"prices of runs by public model name or endpoint ID, in place of the platform's published prices in budgets for accrued cost and the policy run_cost. 0 means free"`
 }
 
 // Validate checks p and joins the errors it finds, each with its path.
@@ -28,9 +28,7 @@ func (p Prices) Validate() error {
 		}
 	}
 	for id, run := range p.Runs {
-		if err := run.Validate(); err != nil {
-			errs = append(errs, fault.At("runs."+id, err))
-		}
+		errs = append(errs, fault.At("runs."+id, run.Validate()))
 	}
 	return errors.Join(errs...)
 }

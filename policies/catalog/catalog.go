@@ -71,7 +71,8 @@ type Status struct {
 
 // New returns a Catalog. It reads nothing; lists are read by the first call of Snapshot, or by Run.
 func New(cfg Config, deps Deps) (*Catalog, error) {
-	if err := cfg.Validate(); err != nil {
+	rates, err := cfg.Storage.rates()
+	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	if deps.Fetch == nil {
@@ -81,17 +82,13 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 		deps.Now = time.Now
 	}
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
-	rates, err := cfg.Storage.rates()
-	if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
 	rates.Sandbox = cfg.SandboxRate
 	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 
 // Snapshot returns the organisation's current price list. It returns the cached list unless the list is missing or older than MaxAge. In
 // that case it reads the list, once for all concurrent callers. After a failed read it waits 100 ms before the next read, and twice as long
-// after each further failure, up to Retry. The error wraps ErrUnavailable. A nil Snapshot is safe to use and treats every price as unknown.
+// after each further failure, up to Retry. Errors wrap ErrUnavailable. A nil Snapshot is safe to use and treats every price as unknown.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	snap, known, err := c.cached(org)
 	if err != nil {
@@ -109,15 +106,20 @@ func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	})
 }
 
-// cached returns the cached list, or a recent error. known is false if the list has to be read.
-func (c *Catalog) cached(org string) (snap *Snapshot, known bool, err error) {
-	c.mu.Lock()
+// recordLocked returns the record of an organisation. It creates a missing one.
+func (c *Catalog) recordLocked(org string) *record {
 	r := c.orgs[org]
 	if r == nil {
 		r = &record{}
 		c.orgs[org] = r
 	}
-	was := *r
+	return r
+}
+
+// cached returns the cached list, or a recent error. known is false if the list has to be read.
+func (c *Catalog) cached(org string) (snap *Snapshot, known bool, err error) {
+	c.mu.Lock()
+	was := *c.recordLocked(org)
 	c.mu.Unlock()
 
 	switch now := c.deps.Now(); {
@@ -130,8 +132,8 @@ func (c *Catalog) cached(org string) (snap *Snapshot, known bool, err error) {
 	}
 }
 
-// wait reads the list, sharing the read with concurrent callers. The read has a separate deadline, and continues if the caller that started
-// it leaves.
+// wait reads the list, sharing the read with concurrent callers. The read has a separate deadline. It continues if the caller that started
+// it stops waiting.
 func (c *Catalog) wait(ctx context.Context, org string, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
 	done := c.flight.DoChan(org, func() (any, error) {
 		return read(context.WithoutCancel(ctx))
@@ -171,11 +173,7 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 func (c *Catalog) store(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.orgs[org]
-	if r == nil {
-		r = &record{}
-		c.orgs[org] = r
-	}
+	r := c.recordLocked(org)
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
@@ -198,15 +196,13 @@ func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snap
 	return NewSnapshot(lists, c.rates, began), nil
 }
 
-// Run refreshes the lists of the given organisations, and of each organisation passed to Snapshot, before they are older than
-// Refresh. It returns the cause of ctx when ctx ends. After a failed read, the last valid list stays in use until it reaches
-// MaxAge.
+// Run refreshes the price lists of the given organisations, and of each organisation passed to Snapshot. It reads each list again before
+// the list is older than Refresh. When ctx ends, Run returns context.Cause(ctx). After a failed read, the last valid list stays in use
+// until it is older than MaxAge.
 func (c *Catalog) Run(ctx context.Context, orgs ...string) error {
 	c.mu.Lock()
 	for _, org := range orgs {
-		if c.orgs[org] == nil {
-			c.orgs[org] = &record{}
-		}
+		c.recordLocked(org)
 	}
 	c.mu.Unlock()
 	tick := time.NewTicker(min(c.cfg.Retry, c.cfg.Refresh))

@@ -16,18 +16,8 @@ const maxUnitPrice Money = 1000 * microPerUSD
 // ParseGPUs parses the decoded response to GET /v2/catalog/gpus. It ignores unknown members. If the response is not a catalog (the list is
 // missing or empty, an entry has no ID, an ID occurs twice), it returns an error, so that the last valid list stays in use. An implausible
 // price is treated as unknown, without an error.
-func ParseGPUs(answer any) ([]GPU, error) {
-	items, err := list(answer, "gpus")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]GPU, 0, len(items))
-	seen := make(map[string]bool, len(items))
-	for i, item := range items {
-		m, id, err := entry(item, seen)
-		if err != nil {
-			return nil, fmt.Errorf("gpus[%d]: %w", i, err)
-		}
+func ParseGPUs(answer any) (out []GPU, err error) {
+	err = eachEntry(answer, "gpus", func(id string, m map[string]any) {
 		price, _ := m["price"].(map[string]any)
 		limits, _ := m["maxCount"].(map[string]any)
 		out = append(out, GPU{
@@ -40,23 +30,13 @@ func ParseGPUs(answer any) ([]GPU, error) {
 			Community:    offer(m["community"], limits["community"], price["community"]),
 			Serverless:   unitPrice(price["serverless"]),
 		})
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // ParseCPUs parses the decoded response to GET /v2/catalog/cpus, with the same rules as ParseGPUs.
-func ParseCPUs(answer any) ([]CPU, error) {
-	items, err := list(answer, "cpus")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]CPU, 0, len(items))
-	seen := make(map[string]bool, len(items))
-	for i, item := range items {
-		m, id, err := entry(item, seen)
-		if err != nil {
-			return nil, fmt.Errorf("cpus[%d]: %w", i, err)
-		}
+func ParseCPUs(answer any) (out []CPU, err error) {
+	err = eachEntry(answer, "cpus", func(id string, m map[string]any) {
 		price, _ := m["price"].(map[string]any)
 		vcpu, _ := m["vcpu"].(map[string]any)
 		out = append(out, CPU{
@@ -68,63 +48,54 @@ func ParseCPUs(answer any) ([]CPU, error) {
 			Secure:     unitPrice(price["securePerVcpu"]),
 			Serverless: unitPrice(price["serverlessPerVcpu"]),
 		})
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // ParseTiers parses the decoded response to GET /v2/catalog/datacenters. For each data centre it returns the type of a network volume whose
 // request does not name a type: the first type that the data centre offers, or "".
 func ParseTiers(answer any) (map[string]string, error) {
-	items, err := list(answer, "dataCenters")
-	if err != nil {
-		return nil, err
-	}
-	tiers := make(map[string]string, len(items))
-	seen := make(map[string]bool, len(items))
-	for i, item := range items {
-		m, id, err := entry(item, seen)
-		if err != nil {
-			return nil, fmt.Errorf("dataCenters[%d]: %w", i, err)
-		}
+	tiers := map[string]string{}
+	err := eachEntry(answer, "dataCenters", func(id string, m map[string]any) {
 		tiers[id] = ""
 		if kinds, _ := m["networkVolumeTypes"].([]any); len(kinds) > 0 {
 			tiers[id] = text(kinds[0])
 		}
-	}
-	return tiers, nil
+	})
+	return tiers, err
 }
 
-func list(answer any, member string) ([]any, error) {
-	m, ok := answer.(map[string]any)
+// eachEntry calls visit for the entries of a list in a catalog response, in order, and stops at the first faulty entry.
+func eachEntry(answer any, member string, visit func(id string, m map[string]any)) error {
+	object, ok := answer.(map[string]any)
 	if !ok {
-		return nil, errors.New("catalog response is not an object")
+		return errors.New("catalog response is not an object")
 	}
-	items, ok := m[member].([]any)
+	items, ok := object[member].([]any)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("catalog response does not contain the list %q", member)
+		return fmt.Errorf("catalog response does not contain the list %q", member)
 	case len(items) == 0:
-		return nil, fmt.Errorf("list %q in the catalog response is empty", member)
+		return fmt.Errorf("list %q in the catalog response is empty", member)
 	case len(items) > maxEntries:
-		return nil, fmt.Errorf("list %q in the catalog response has too many entries: %d", member, len(items))
+		return fmt.Errorf("list %q in the catalog response has too many entries: %d", member, len(items))
 	}
-	return items, nil
-}
-
-func entry(item any, seen map[string]bool) (map[string]any, string, error) {
-	m, ok := item.(map[string]any)
-	if !ok {
-		return nil, "", errors.New("entry is not an object")
+	seen := make(map[string]bool, len(items))
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		id := text(m["id"])
+		switch {
+		case !ok:
+			return fmt.Errorf("%s[%d]: entry is not an object", member, i)
+		case id == "":
+			return fmt.Errorf("%s[%d]: entry does not have an id", member, i)
+		case seen[id]:
+			return fmt.Errorf("%s[%d]: duplicate id %q", member, i, id)
+		}
+		seen[id] = true
+		visit(id, m)
 	}
-	id, ok := m["id"].(string)
-	if !ok || id == "" {
-		return nil, "", errors.New("entry does not have an id")
-	}
-	if seen[id] {
-		return nil, "", fmt.Errorf("duplicate id %q", id)
-	}
-	seen[id] = true
-	return m, id, nil
+	return nil
 }
 
 func offer(offered, maxCount, price any) Offer {

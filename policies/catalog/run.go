@@ -15,23 +15,23 @@ import (
 // Its members have the same names as the parameters of the policy run_cost.
 type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"price per run" unit:"USD"`
-	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images in a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; missing members count as 1" unit:"USD"`
-	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size is taken from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
-	DefaultWidth   int64 `yaml:"default_width" doc:"default image width, used if the body does not set a width" unit:"pixels"`
-	DefaultHeight  int64 `yaml:"default_height" doc:"default image height, used if the body does not set a height" unit:"pixels"`
-	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of output. The length is taken from input.duration or, if it is absent, from default_seconds" unit:"USD"`
+	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images is the product of input.num_images, input.num_outputs, input.batch_size and input.n, where present" unit:"USD"`
+	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels, by input.width and input.height, by input.size, or by default_width and default_height" unit:"USD"`
+	DefaultWidth   int64 `yaml:"default_width" doc:"image width if the body sets none" unit:"pixels"`
+	DefaultHeight  int64 `yaml:"default_height" doc:"image height if the body sets none" unit:"pixels"`
+	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of output, by input.duration or default_seconds" unit:"USD"`
 	RoundSeconds   int64 `yaml:"round_seconds" doc:"round lengths up to a multiple of this number" unit:"seconds"`
-	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand characters of input.prompt, where each UTF-8 byte counts as a character" unit:"USD"`
-	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution. The maximum execution time is policy.executionTimeout of the job or, if it is absent, default_seconds or 600 s" unit:"USD"`
-	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the output or execution if the body does not set a length" unit:"seconds"`
-	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens. A run is charged for its prompt tokens and, for each choice, max_tokens or default_tokens" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens; default usd_per_million_tokens" unit:"USD"`
-	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as read from its cache, if it differs from the price of other prompt tokens" unit:"USD"`
-	DefaultTokens  int64 `yaml:"default_tokens" doc:"number of tokens per choice if the body sets no limit" unit:"tokens"`
+	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand UTF-8 bytes of input.prompt" unit:"USD"`
+	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution; the maximum cost assumes policy.executionTimeout, else default_seconds, else 600 s" unit:"USD"`
+	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the output or execution if the body sets none" unit:"seconds"`
+	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens: the prompt tokens and, for each choice, max_tokens or default_tokens" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens; default usd_per_million_tokens; 0 means free" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as cached, if different" unit:"USD"`
+	DefaultTokens  int64 `yaml:"default_tokens" doc:"tokens per choice if the body sets no limit" unit:"tokens"`
 
-	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices per image or per second, by resolution as written in input.resolution or input.size. These prices must not exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
-	DefaultResolution string           `yaml:"default_resolution" doc:"default resolution of a run, used if the body does not set a resolution"`
-	AtLeastDefault    bool             `yaml:"at_least_default" doc:"reserve at least the default size, length or number of tokens, even if the body asks for less"`
+	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices per image or per second by resolution, as in input.resolution or input.size; at most usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
+	DefaultResolution string           `yaml:"default_resolution" doc:"resolution of a run if the body sets none"`
+	AtLeastDefault    bool             `yaml:"at_least_default" doc:"reserve at least the default size, length or tokens, even if the body asks for less"`
 
 	// Free is set if the configured price is 0. FreeInput and FreeCached are set if the price of input tokens or of cached input
 	// tokens is 0.
@@ -71,9 +71,7 @@ func (r RunPrice) Validate() error {
 	if r.Free {
 		rules++
 	}
-	if rules != 1 {
-		errs = append(errs, errors.New("must set exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
-	}
+	errs.If(rules != 1, "", "must set exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens")
 	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "requires usd_per_million_tokens")
 	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens",
 		"requires usd_per_million_tokens")

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -17,17 +18,16 @@ import (
 // Snapshot is an organisation's price list at one point in time. It is immutable. A nil Snapshot is valid and treats every price as
 // unknown.
 type Snapshot struct {
-	gpus     []GPU
-	cpus     []CPU
-	tiers    map[string]string
-	gpuByID  map[string]*GPU
-	cpuByID  map[string]*CPU
-	pools    map[string][]*GPU
-	rates    Rates
-	listed   *Snapshot
-	fetched  time.Time
-	digest   string
-	poolList []string
+	gpus    []GPU
+	cpus    []CPU
+	tiers   map[string]string
+	gpuByID map[string]*GPU
+	cpuByID map[string]*CPU
+	pools   map[string][]*GPU
+	rates   Rates
+	listed  *Snapshot
+	fetched time.Time
+	digest  string
 }
 
 // NewSnapshot returns a snapshot of a price list fetched at the given time. Types are sorted by ID, so equal lists make equal
@@ -49,19 +49,14 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	for i := range s.gpus {
 		g := &s.gpus[i]
 		s.gpuByID[g.ID] = g
-		if g.Pool == "" {
-			continue
+		if g.Pool != "" {
+			s.pools[g.Pool] = append(s.pools[g.Pool], g)
 		}
-		if s.pools[g.Pool] == nil {
-			s.poolList = append(s.poolList, g.Pool)
-		}
-		s.pools[g.Pool] = append(s.pools[g.Pool], g)
 	}
 	for i := range s.cpus {
 		s.cpuByID[s.cpus[i].ID] = &s.cpus[i]
 	}
 	s.nameFlavours()
-	slices.Sort(s.poolList)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v|%+v|%+v|%+v|%t", s.gpus, s.cpus, s.tiers, rates, s.listed != nil))
 	s.digest = hex.EncodeToString(sum[:12])
 	return s
@@ -105,21 +100,19 @@ func higherPrice(a, b Price) Price {
 	return Price{Known: true, PerHour: max(a.PerHour, b.PerHour)}
 }
 
-// GPUs returns the GPU types, sorted by ID. Callers must not modify the slice.
-func (s *Snapshot) GPUs() []GPU {
+// orEmpty returns s, or an empty snapshot if s is nil.
+func (s *Snapshot) orEmpty() *Snapshot {
 	if s == nil {
-		return nil
+		return new(Snapshot)
 	}
-	return s.gpus
+	return s
 }
 
+// GPUs returns the GPU types, sorted by ID. Callers must not modify the slice.
+func (s *Snapshot) GPUs() []GPU { return s.orEmpty().gpus }
+
 // CPUs returns the CPU flavours, sorted by ID. Callers must not modify the slice.
-func (s *Snapshot) CPUs() []CPU {
-	if s == nil {
-		return nil
-	}
-	return s.cpus
-}
+func (s *Snapshot) CPUs() []CPU { return s.orEmpty().cpus }
 
 // CPU returns a CPU flavour by its ID: the bare flavour (cpu5c), or the instance form with vCPUs and memory (cpu5c-4-8). If the
 // catalog lists instances, a bare flavour is the most expensive of its instances.
@@ -154,27 +147,19 @@ func sizeOf(id string) (flavour string, vcpus int64) {
 	return m[1], n
 }
 
-// Pools returns the serverless pools, sorted by name. Callers must not modify the slice.
-func (s *Snapshot) Pools() []string {
-	if s == nil {
-		return nil
-	}
-	return s.poolList
-}
+// Pools returns the serverless pools, sorted by name.
+func (s *Snapshot) Pools() []string { return slices.Sorted(maps.Keys(s.orEmpty().pools)) }
 
 // PoolMembers returns the sorted IDs of the GPU types in a serverless pool.
 func (s *Snapshot) PoolMembers(pool string) []string {
-	if s == nil {
-		return nil
-	}
-	ids := make([]string, 0, len(s.pools[pool]))
-	for _, g := range s.pools[pool] {
+	var ids []string
+	for _, g := range s.orEmpty().pools[pool] {
 		ids = append(ids, g.ID)
 	}
 	return ids
 }
 
-// Unlisted reports whether the catalog lacks an entry with the given ID. kind is gpu, pool, cpu_flavor or data_center, as in policy
+// Unlisted reports whether the catalog has no entry with the given ID. kind is gpu, pool, cpu_flavor or data_center, as in policy
 // parameters. A data centre ID that ends in * matches every data centre with that prefix. meant suggests the GPU types that id abbreviates,
 // or their pools.
 func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
@@ -226,18 +211,8 @@ func (s *Snapshot) ListPrices() *Snapshot {
 }
 
 // Fetched returns when the list was read from the platform.
-func (s *Snapshot) Fetched() time.Time {
-	if s == nil {
-		return time.Time{}
-	}
-	return s.fetched
-}
+func (s *Snapshot) Fetched() time.Time { return s.orEmpty().fetched }
 
 // Digest identifies the content: snapshots with equal digests have the same types, prices and rates, regardless of when they were
 // fetched. It is "" for a nil Snapshot.
-func (s *Snapshot) Digest() string {
-	if s == nil {
-		return ""
-	}
-	return s.digest
-}
+func (s *Snapshot) Digest() string { return s.orEmpty().digest }

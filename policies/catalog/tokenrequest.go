@@ -21,20 +21,16 @@ type TokenRequest struct {
 }
 
 // Member names that models read.
-func tokenNames() [4]string {
-	return [...]string{"max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"}
-}
+var (
+	tokenNames  = []string{"max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"}
+	choiceNames = []string{"n", "best_of", "num_return_sequences", "num_beams"}
+	promptNames = []string{"prompt", "prompts"}
+	placeNames  = []string{"input", "openai_input", "sampling_params", "batch", "requests"}
+)
 
-func choiceNames() [4]string {
-	return [...]string{"n", "best_of", "num_return_sequences", "num_beams"}
-}
-func promptNames() [2]string { return [...]string{"prompt", "prompts"} }
-
-// ReadsMember reports whether ParseTokenRequest reads members with the given name, or members below them.
+// ReadsMember reports whether ParseTokenRequest reads members with the given name, or members inside them.
 func ReadsMember(name string) bool {
-	tokens, choices := tokenNames(), choiceNames()
-	prompts, places := promptNames(), []string{"input", "openai_input", "sampling_params", "batch", "requests"}
-	return slices.Contains(slices.Concat(tokens[:], choices[:], prompts[:], places), name)
+	return slices.Contains(slices.Concat(tokenNames, choiceNames, promptNames, placeNames), name)
 }
 
 // ParseTokenRequest reads the body of a completion, or of a job for a model or endpoint. A body may state the same number in several
@@ -44,7 +40,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	see := func(at string, item int, in map[string]any) {
 		a.readPlace(place{at, item, "", in})
 		a.readPlace(place{at, item, "/sampling_params", object(in, "sampling_params")})
-		for _, name := range promptNames() {
+		for _, name := range promptNames {
 			prompt := member(in, name)
 			_, long := prompt.(error) // too long to count
 			prompts, a.Invalid = max(prompts, promptsIn(prompt)), a.Invalid || long
@@ -104,12 +100,12 @@ func (a *TokenRequest) readPlace(p place) {
 	if len(p.in) == 0 {
 		return
 	}
-	for _, name := range tokenNames() {
+	for _, name := range tokenNames {
 		if a.count(&p, name, &a.Tokens) {
 			a.Pointer = p.pointer(name)
 		}
 	}
-	for _, name := range choiceNames() {
+	for _, name := range choiceNames {
 		a.count(&p, name, &a.Choices)
 	}
 }

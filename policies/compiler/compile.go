@@ -48,8 +48,6 @@ type Options struct {
 	Org     string
 	Entries []policyconfig.Entry
 	Rego    OrgRego
-	// DocURL is the prefix of the links to policy pages.
-	DocURL string
 	// KnownSource is the digest of own Rego whose references to input members have been checked by an earlier compilation, or "".
 	KnownSource string
 	// Prints keeps calls of print; otherwise they are removed.
@@ -58,11 +56,7 @@ type Options struct {
 
 // Compile links and compiles the policies of one organisation.
 func Compile(ctx context.Context, s *Options) (*Compiled, error) {
-	lib, err := loadLibrary()
-	if err != nil {
-		return nil, err
-	}
-	org, mine := s.Org, s.Rego
+	lib, org, mine := loadLibrary(), s.Org, s.Rego
 	p, err := plan(lib, s)
 	if err != nil {
 		return nil, err
@@ -77,14 +71,12 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := l.bind(calls)
-	if err != nil {
-		return nil, &policyconfig.Error{Org: org, Message: err.Error()}
-	}
+	params := l.bind(calls)
 	if err := ratchets(org, calls); err != nil {
 		return nil, err
 	}
-	data := maps.Clone(orEmpty(mine.data))
+	data := map[string]any{}
+	maps.Copy(data, mine.data)
 	data[reservedRoot] = params
 	return &Compiled{
 		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)),
@@ -154,7 +146,7 @@ func patternCache(ctx context.Context) cache.InterQueryValueCache {
 
 // plan resolves an organisation's entries to policy calls.
 func plan(lib *library, s *Options) (*planner, error) {
-	p := &planner{lib: lib, org: s.Org, mine: s.Rego.policies(), docs: s.DocURL}
+	p := &planner{lib: lib, org: s.Org, mine: s.Rego.policies()}
 	for i, e := range s.Entries {
 		p.entry(fault.Index("policies", i), e)
 	}

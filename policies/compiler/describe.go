@@ -1,24 +1,36 @@
 package compiler
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // ExampleYAML returns a configuration section that enables the policy.
-func (p *Policy) ExampleYAML() ([]byte, error) {
-	type entry struct {
-		Policy string `yaml:"policy"`
-		Params any    `yaml:"params"`
+func (p *Policy) ExampleYAML() string {
+	return EntriesYAML([]policyconfig.Entry{{Policy: p.Name, Params: p.Example}})
+}
+
+// ParseEntries returns the entries of a configuration section, which has only the member policies.
+func ParseEntries(section string) ([]policyconfig.Entry, error) {
+	var given struct {
+		Policies []policyconfig.Entry `yaml:"policies"`
 	}
-	var b bytes.Buffer
+	err := strictyaml.Decode("policies", []byte(section), &given)
+	return given.Policies, err
+}
+
+// EntriesYAML returns a configuration section with entries. Settings with their zero value are omitted.
+func EntriesYAML(entries []policyconfig.Entry) string {
+	var b strings.Builder
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	err := e.Encode(map[string][]entry{"policies": {{p.Name, p.Example}}})
-	return b.Bytes(), err
+	_ = e.Encode(map[string][]policyconfig.Entry{"policies": entries}) // decoded values can be encoded
+	return b.String()
 }
 
 // TypeName describes the type of the parameter in a few words, such as "list of string".

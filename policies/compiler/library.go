@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,8 +32,8 @@ type Policy struct {
 	// Example is a set of example parameters.
 	Example map[string]any
 
-	params        params
-	hasViolations bool // whether it has violations
+	params params
+	rules  []string // violations, mutations or both
 }
 
 // library is the embedded Rego. Each file is parsed once, when it is first needed. Modules are copied before compilation, because
@@ -62,30 +61,31 @@ const (
 )
 
 // loadLibrary reads the embedded Rego. The result is shared and immutable.
-var loadLibrary = sync.OnceValues(func() (*library, error) {
-	return readLibrary(rego.Files)
+var loadLibrary = sync.OnceValue(func() *library {
+	lib, err := readLibrary(rego.Files)
+	if err != nil {
+		panic(err) // the embedded library is broken
+	}
+	return lib
 })
 
 // Library returns the library policies, sorted by name.
-func Library() ([]Policy, error) {
-	lib, err := loadLibrary()
-	if err != nil {
-		return nil, err
-	}
+func Library() []Policy {
+	lib := loadLibrary()
 	out := make([]Policy, 0, len(lib.names))
 	for _, name := range lib.names {
 		out = append(out, *lib.policy(name))
 	}
-	return out, nil
+	return out
 }
 
 // Lookup returns a library policy by its name.
 func Lookup(name string) (p Policy, ok bool) {
-	lib, err := loadLibrary()
-	if err != nil || lib.policy(name) == nil {
+	found := loadLibrary().policy(name)
+	if found == nil {
 		return p, false
 	}
-	return *lib.policy(name), true
+	return *found, true
 }
 
 // IsLibraryPolicy reports whether the library contains a policy.
@@ -127,12 +127,8 @@ func readLibrary(files fs.FS) (*library, error) {
 		return nil, fmt.Errorf("policy library: %w", err)
 	}
 	slices.Sort(lib.names)
-	var schema any
-	if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
-		return nil, fmt.Errorf("policy library: input schema: %w", err)
-	}
 	lib.schemas = ast.NewSchemaSet()
-	lib.schemas.Put(ast.SchemaRootRef, schema)
+	lib.schemas.Put(ast.SchemaRootRef, policyinput.DecodedSchema())
 	return lib, nil
 }
 
@@ -197,12 +193,12 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 		p.Params, p.AnyOf = p.params.list, p.params.anyOf
 		p.Example, _ = a.Custom["example"].(map[string]any)
 	}
-	p.hasViolations = definesFunction(m, "violations")
-	p.Mutates = definesFunction(m, "mutations")
+	p.rules = slices.DeleteFunc([]string{"violations", "mutations"}, func(rule string) bool { return !definesFunction(m, rule) })
+	p.Mutates = slices.Contains(p.rules, "mutations")
 	switch {
 	case p.Title == "" || p.Description == "":
 		return nil, errors.New("METADATA must have a title and a description")
-	case !p.hasViolations && !p.Mutates:
+	case len(p.rules) == 0:
 		return nil, errors.New("must define violations(params) or mutations(params)")
 	}
 	return p, nil

@@ -11,18 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Names lists the names, other than policies, that an organisation's configuration may refer to. A misspelled name would silently
-// disable an entry or an exception.
+// Names lists the teams, keys and roles that an organisation's configuration can refer to. They are checked because a misspelled name would
+// silently disable an entry or an exception.
 type Names struct {
 	Teams, Keys, Roles []string
 }
 
 // CheckNames returns an error for each name in the entries that does not exist, with its path.
 func CheckNames(entries []policyconfig.Entry, known Names) []error {
-	lib, err := loadLibrary()
-	if err != nil {
-		return []error{err}
-	}
+	lib := loadLibrary()
 	var errs []error
 	for i, e := range entries {
 		path := fault.Index("policies", i)

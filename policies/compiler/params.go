@@ -19,7 +19,7 @@ import (
 
 // Param describes a parameter of a policy.
 type Param struct {
-	// Name is the name below params.
+	// Name is the name of the parameter in params.
 	Name string
 	// Description describes the parameter in plain text.
 	Description string
@@ -68,13 +68,10 @@ func newParams(policy string, custom map[string]any) (params, error) {
 		if !ok {
 			return params{}, fmt.Errorf("params.%s: not a JSON Schema", name)
 		}
-		if err := emptyEnum(spec); err != nil {
-			return params{}, fmt.Errorf("params.%s: %w", name, err)
+		if hasEmptyEnum(spec) {
+			return params{}, fmt.Errorf("params.%s: enum is empty", name)
 		}
-		text, err := json.Marshal(spec)
-		if err != nil {
-			return params{}, fmt.Errorf("params.%s: %w", name, err)
-		}
+		text, _ := json.Marshal(spec) // decoded JSON
 		schema, err := compileSchema(policy+"/"+name+".json", string(text))
 		if err != nil {
 			return params{}, fmt.Errorf("params.%s: %w", name, err)
@@ -93,26 +90,16 @@ func newParams(policy string, custom map[string]any) (params, error) {
 	return p, nil
 }
 
-// emptyEnum rejects a schema that no value can match.
-func emptyEnum(schema any) error {
+// hasEmptyEnum reports whether a schema or one of its parts has an empty enum, which the library accepts and nothing satisfies.
+func hasEmptyEnum(schema any) bool {
 	switch x := schema.(type) {
 	case map[string]any:
-		if list, ok := x["enum"].([]any); ok && len(list) == 0 {
-			return errors.New("enum is empty")
-		}
-		for _, v := range x {
-			if err := emptyEnum(v); err != nil {
-				return err
-			}
-		}
+		list, ok := x["enum"].([]any)
+		return ok && len(list) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(x)), hasEmptyEnum)
 	case []any:
-		for _, v := range x {
-			if err := emptyEnum(v); err != nil {
-				return err
-			}
-		}
+		return slices.ContainsFunc(x, hasEmptyEnum)
 	}
-	return nil
+	return false
 }
 
 // compileSchema compiles the schema of one parameter. It enables format checks, so that a bad pattern is found when it is
@@ -145,8 +132,8 @@ func names(v any) ([]string, error) {
 	return out, nil
 }
 
-// check validates parameters against the schemas. It returns them as decoded JSON with defaults, or the errors, each with its path
-// below params.
+// check validates parameters against the schemas. It returns them as decoded JSON with defaults, or the errors, each with its path relative
+// to params.
 func (p params) check(given map[string]any) (map[string]any, []error) {
 	var faults fault.Found
 	out := make(map[string]any, len(p.list))
@@ -181,9 +168,8 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 			out[spec.Name] = v
 		}
 	}
-	if len(p.anyOf) > 0 && !slices.ContainsFunc(p.anyOf, func(n string) bool { return given[n] != nil }) {
-		faults = append(faults, fmt.Errorf("at least one of %s is required", strings.Join(p.anyOf, ", ")))
-	}
+	faults.If(len(p.anyOf) > 0 && !slices.ContainsFunc(p.anyOf, func(n string) bool { return given[n] != nil }),
+		"", "at least one of %s is required", strings.Join(p.anyOf, ", "))
 	return out, append(faults, contradictions(p.rules, out)...)
 }
 
@@ -191,19 +177,16 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 // object's name is the operation. An unknown name would otherwise silently disable a rule. Unknown roles are checked by
 // params.roles.
 func formatFaults(path string, schema map[string]any, v any) []error {
-	var faults []error
+	var faults fault.Found
 	eachFormat(path, schema, v, func(path, format, value string) {
 		switch {
 		case format == "timezone" && !isZone(value):
 			faults = append(faults, fault.Errorf(path, "unknown time zone %q", value))
 		case format == "operation":
-			if _, ok := operation.Lookup(value); !ok {
-				faults = append(faults, fault.Errorf(path, "unknown operation %q", value))
-			}
+			_, known := operation.Lookup(value)
+			faults.If(!known, path, "unknown operation %q", value)
 		case format == "body_pointer":
-			if err := bodyPointer(path[strings.LastIndex(path, ".")+1:], value); err != nil {
-				faults = append(faults, fault.At(path, err))
-			}
+			faults = append(faults, fault.At(path, bodyPointer(path[strings.LastIndex(path, ".")+1:], value)))
 		}
 	})
 	return faults

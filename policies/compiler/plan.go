@@ -13,12 +13,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
+// docs is the prefix of the links to the pages of policies.
+const docs = "docs/policies/"
+
 // planner collects the policy calls of an organisation and the errors found.
 type planner struct {
 	lib    *library
 	org    string
 	mine   map[string]ownPolicy
-	docs   string
 	calls  []Call
 	faults []error
 }
@@ -99,12 +101,10 @@ func (p *planner) entry(path string, e policyconfig.Entry) {
 	}
 	params, faults := policy.params.check(e.Params)
 	p.fault(e.Policy, fault.At(path+".params", errors.Join(faults...)))
-	from := libraryPackage + policy.Name
-	if policy.hasViolations {
-		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "violations", Doc: p.doc(e.Policy)})
-	}
-	if policy.Mutates {
-		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "mutations", Doc: p.doc(e.Policy)})
+	for _, rule := range policy.rules {
+		p.calls = append(p.calls, Call{
+			Entry: e, params: params, from: libraryPackage + policy.Name, path: path, Rule: rule, Doc: docs + policy.Name + ".md",
+		})
 	}
 }
 
@@ -123,7 +123,7 @@ func (p *planner) own(path string, e policyconfig.Entry, mine ownPolicy) {
 // params returns the parameters of an entry, validated against the METADATA.
 func (mine ownPolicy) params(e *policyconfig.Entry) (map[string]any, error) {
 	if mine.custom == nil {
-		v, err := policyinput.Plain(orEmpty(e.Params))
+		v, err := policyinput.Plain(e.Params)
 		object, _ := v.(map[string]any)
 		return object, err
 	}
@@ -134,15 +134,6 @@ func (mine ownPolicy) params(e *policyconfig.Entry) (map[string]any, error) {
 	params, faults := described.check(e.Params)
 	return params, errors.Join(faults...)
 }
-
-func orEmpty(m map[string]any) map[string]any {
-	if m == nil {
-		return map[string]any{}
-	}
-	return m
-}
-
-func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
 
 // files returns the library files that the calls need, or all library files if all is set because the organisation's own Rego refers to the
 // library or may do so.

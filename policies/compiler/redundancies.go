@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -63,9 +62,9 @@ func (p params) asStrict(strict, loose map[string]any) bool {
 				return false
 			}
 		case strings.HasPrefix(name, "max_") || name == "max":
-			n, err1 := strconv.ParseFloat(fmt.Sprint(w), 64)
-			most, err2 := strconv.ParseFloat(fmt.Sprint(v), 64)
-			if err1 != nil || err2 != nil || n > most {
+			n, ok1 := number(w)
+			most, ok2 := number(v)
+			if !ok1 || !ok2 || n > most {
 				return false
 			}
 		default:
@@ -140,14 +139,8 @@ func forcedAgainst(at string, given map[string]any, policy string, theirs map[st
 				if !set || !limited || f.policy != policy {
 					continue
 				}
-				var refused bool
-				if list, isList := limit.([]any); isList {
-					refused = !coveredBy(list, value)
-				} else {
-					n, err1 := strconv.ParseFloat(fmt.Sprint(value), 64)
-					most, err2 := strconv.ParseFloat(fmt.Sprint(limit), 64)
-					refused = err1 == nil && err2 == nil && n > most
-				}
+				list, isList := limit.([]any)
+				refused := isList && !coveredBy(list, value) || exceeds(value, limit)
 				out.If(refused, fault.Key(fault.Key(at+".params."+how, id), f.pointer), "%v is refused by policies[%d] (%s)", value, j, policy)
 			}
 		}

@@ -31,10 +31,6 @@ func refusing(e *policyconfig.Entry) []error {
 		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name,
 			"is empty, so everything is refused: add the allowed values or delete it")
 	}
-	number := func(name string) (float64, bool) {
-		n, err := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
-		return n, err == nil && given[name] != nil
-	}
 	switch e.Policy {
 	case "gpu_allow_list":
 		gpus, _ := given["gpus"].([]any)
@@ -43,12 +39,12 @@ func refusing(e *policyconfig.Entry) []error {
 			"gpu_allow_list without params.gpus or params.by_offer refuses every GPU: list the allowed GPU types")
 	case "price_ceiling":
 		for _, name := range []string{"max_usd_per_hour", "max_usd_per_gpu_hour"} {
-			n, ok := number(name)
+			n, ok := number(given[name])
 			out.If(ok && n < policyconfig.MinPodPrice, "params."+name, "%v USD is below every price, so everything is refused", given[name])
 		}
 	case "gpu_in_flight", "gpu_count":
 		for _, name := range []string{"max_per_team", "max_per_org", "max_per_pod"} {
-			n, ok := number(name)
+			n, ok := number(given[name])
 			out.If(ok && n == 0, "params."+name, "is 0, so everything with a GPU is refused")
 		}
 	case "naming":

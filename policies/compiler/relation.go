@@ -53,9 +53,7 @@ func contradictions(relations []relation, given map[string]any) []error {
 }
 
 func atMost(found *fault.Found, r relation, value, other any) {
-	n, err1 := strconv.ParseFloat(fmt.Sprint(value), 64)
-	most, err2 := strconv.ParseFloat(fmt.Sprint(other), 64)
-	found.If(err1 == nil && err2 == nil && n > most, r.name, "%v exceeds %s (%v)", value, r.other, other)
+	found.If(exceeds(value, other), r.name, "%v exceeds %s (%v)", value, r.other, other)
 }
 
 func among(found *fault.Found, r relation, value, other any) {
@@ -83,6 +81,19 @@ func matches(found *fault.Found, r relation, value, other any) {
 	pattern, _ := other.(string)
 	whole, err := regexp.Compile("^(?:" + pattern + ")$")
 	found.If(err == nil && text != "" && pattern != "" && !whole.MatchString(text), r.name, "%q does not match %s", text, r.other)
+}
+
+// number returns a parameter as a number. ok is false if the parameter is absent or not a number.
+func number(v any) (n float64, ok bool) {
+	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	return n, err == nil
+}
+
+// exceeds reports whether v and most are numbers, and v is greater.
+func exceeds(v, most any) bool {
+	n, ok1 := number(v)
+	limit, ok2 := number(most)
+	return ok1 && ok2 && n > limit
 }
 
 // coveredBy reports whether a list contains a name. Items of the list may end in *.

@@ -45,10 +45,7 @@ func newRun(memos int) *Run {
 
 // Begin starts a run. Call End when it is finished. patterns caches compiled patterns.
 func (p *Program) Begin(input *ast.Term, patterns cache.InterQueryValueCache) *Run {
-	r, ok := p.runs.Get().(*Run)
-	if !ok {
-		panic("compiler: unexpected value in the pool")
-	}
+	r, _ := p.runs.Get().(*Run)
 	r.program, r.input, r.left = p, input, maxWork
 	r.builtins.InterQueryBuiltinValueCache = patterns
 	return r
@@ -62,8 +59,8 @@ func (r *Run) End() {
 	r.program.runs.Put(r)
 }
 
-// Silent reports whether the value of a rule with arguments is the empty set or list. It also returns false if the run cannot determine the
-// value.
+// Silent reports whether the rule, called with args, has an empty set or an empty array as its value. It returns false if the run cannot
+// determine the value.
 func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	t, sure := r.Value(rule, args...)
 	if !sure || t == nil {
@@ -78,7 +75,8 @@ func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	return false
 }
 
-// Value returns the value of a rule with arguments, or nil if it is undefined. sure is false if the run cannot determine the value.
+// Value returns the value of the rule, called with args. The value is nil if it is undefined. sure is false if the run cannot determine the
+// value.
 func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	f := rule.function
 	if len(args) != len(f.params)-2 {

@@ -32,50 +32,47 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*Program, er
 }
 
 // bind assigns the calls their parts of the compiled form. It returns the data that the entrypoint reads.
-func (l *linked) bind(calls []Call) (map[string]any, error) {
+func (l *linked) bind(calls []Call) map[string]any {
 	given := make([]any, len(calls))
 	for i := range calls {
 		call := &calls[i]
-		call.Reads, given[i] = l.reads[i], orEmpty(call.params)
+		call.Reads, given[i] = l.reads[i], call.params
 		if call.foreign() {
 			continue
 		}
-		params, err := ast.InterfaceToValue(call.params)
-		if err != nil {
-			return nil, fmt.Errorf("parameters: %w", err)
-		}
+		params, _ := ast.InterfaceToValue(call.params) // decoded JSON
 		call.quick = quick{rule: l.program.Rule(call.from + "." + call.Rule), params: ast.NewTerm(params)}
 		if len(guard(&call.Entry)) > 0 {
 			call.quick.guard = l.program.Rule(fmt.Sprintf("%s.applies_%d", entryPackage, i))
 		}
 	}
-	return map[string]any{"params": given}, nil
+	return map[string]any{"params": given}
 }
 
 // HasProgram reports whether EachSilent can find any calls.
 func (c *Compiled) HasProgram() bool { return c.program != nil }
 
-// EachSilent calls silent for each call that among selects and that has an empty result for the input. It may miss some of these calls,
+// EachSilent calls visit for each call that selected accepts and that has an empty result for the input. It may miss some of these calls,
 // which then need an evaluation. Its work is limited for every input.
-func (c *Compiled) EachSilent(input *ast.Term, among func(call int) bool, silent func(call int)) {
+func (c *Compiled) EachSilent(input *ast.Term, selected func(call int) bool, visit func(call int)) {
 	run := c.program.Begin(input, c.patterns)
 	defer run.End()
 	for i := range c.Calls {
 		q := &c.Calls[i].quick
-		if q.rule == nil || !among(i) {
+		if q.rule == nil || !selected(i) {
 			continue
 		}
 		if q.guard != nil {
 			applies, sure := run.Value(q.guard)
 			if sure && applies == nil {
-				silent(i)
+				visit(i)
 			}
 			if !sure || applies == nil {
 				continue
 			}
 		}
 		if run.Silent(q.rule, q.params) {
-			silent(i)
+			visit(i)
 		}
 	}
 }

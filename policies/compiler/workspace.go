@@ -24,8 +24,8 @@ type Workspace struct {
 // testingFile contains data.tollgate.testing, test inputs that organisations' tests may use.
 const testingFile = libraryDir + "support/testing_test.rego"
 
-// ReadWorkspace reads the Rego, including tests, and the data files below dir. The error joins all faults, each a
-// *policyconfig.Error; the workspace then contains what could be read.
+// ReadWorkspace reads the Rego, including tests, and the data files in dir. If it finds faults, it returns an error that joins them, each a
+// *policyconfig.Error, and a workspace with the files that could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOrgRego()}
 	path := files.UnrestrictedPath(dir)
@@ -39,18 +39,11 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 }
 
 // Sources returns the Rego of the library, including its test inputs, by path.
-func Sources() (map[string]string, error) {
-	lib, err := loadLibrary()
-	if err != nil {
-		return nil, err
-	}
-	text, err := fs.ReadFile(rego.Files, strings.TrimPrefix(testingFile, libraryDir))
-	if err != nil {
-		return nil, err
-	}
-	out := maps.Clone(lib.sources)
+func Sources() map[string]string {
+	out := maps.Clone(loadLibrary().sources)
+	text, _ := fs.ReadFile(rego.Files, strings.TrimPrefix(testingFile, libraryDir)) // an embedded file
 	out[testingFile] = string(text)
-	return out, nil
+	return out
 }
 
 // Sources returns the contents of the workspace's Rego files by path. The caller owns the map.
@@ -58,63 +51,38 @@ func (w *Workspace) Sources() map[string]string { return maps.Clone(w.mine.sourc
 
 // Modules returns the parsed files of the workspace and of the library, including its test inputs, by path. The caller owns the
 // modules, which compilers modify.
-func (w *Workspace) Modules() (map[string]*ast.Module, error) {
-	lib, err := loadLibrary()
+func (w *Workspace) Modules() map[string]*ast.Module {
+	testing, err := ast.ParseModuleWithOpts(testingFile, Sources()[testingFile], ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
-		return nil, err
-	}
-	sources, err := Sources()
-	if err != nil {
-		return nil, err
-	}
-	testing, err := ast.ParseModuleWithOpts(testingFile, sources[testingFile], ast.ParserOptions{RegoVersion: ast.RegoV1})
-	if err != nil {
-		return nil, err
+		panic(err) // an embedded file
 	}
 	out := map[string]*ast.Module{testingFile: testing}
-	for _, modules := range []map[string]*ast.Module{lib.modules(), w.mine.modules} {
+	for _, modules := range []map[string]*ast.Module{loadLibrary().modules(), w.mine.modules} {
 		for file, m := range modules {
 			out[file] = m.Copy()
 		}
 	}
-	return out, nil
+	return out
 }
 
 // IsOwn reports whether a path returned by Modules belongs to the workspace and not to the library.
 func (w *Workspace) IsOwn(file string) bool { return w.mine.modules[file] != nil }
 
-// Compiler returns a compiler configured like the engine's: strict, with the engine's capabilities, and type-checking against the
-// input schema. It reports all errors.
-func (w *Workspace) Compiler() (*ast.Compiler, error) {
-	lib, err := loadLibrary()
-	if err != nil {
-		return nil, err
-	}
-	return newCompiler(lib, w.mine.taken), nil
-}
+// Compiler returns a compiler with the same configuration as the engine's compiler: strict, with the engine's capabilities, and with type
+// checks against the input schema. It reports all errors.
+func (w *Workspace) Compiler() *ast.Compiler { return newCompiler(loadLibrary(), w.mine.taken) }
 
 // Store returns a new store with the workspace's data.
 func (w *Workspace) Store() storage.Store { return newStore(w.mine.data) }
 
-// Compile compiles everything, including tests, and finds policies in places where they would never be evaluated. The error joins
-// all faults, each a *policyconfig.Error.
+// Compile compiles everything, including tests, and finds policies in places where they would never be evaluated. It returns an error that
+// joins all faults it finds, each a *policyconfig.Error.
 func (w *Workspace) Compile() error {
-	modules, err := w.Modules()
-	if err != nil {
-		return err
-	}
-	c, err := w.Compiler()
-	if err != nil {
-		return err
-	}
-	misplaced := w.mine.checkPlacement("")
-	if c.Compile(modules); c.Failed() {
+	c, misplaced := w.Compiler(), w.mine.checkPlacement("")
+	if c.Compile(w.Modules()); c.Failed() {
 		return errors.Join(misplaced, located("", c.Errors, policyOfFile))
 	}
-	if modules, err = w.Modules(); err != nil {
-		return err
-	}
-	return errors.Join(misplaced, w.mine.checkConstants(""), w.mine.checkResultTypes("", c), w.mine.checkMembers("", modules))
+	return errors.Join(misplaced, w.mine.checkConstants(""), w.mine.checkResultTypes("", c), w.mine.checkMembers("", w.Modules()))
 }
 
 // OwnPolicy is a package policies.<name> of an organisation.

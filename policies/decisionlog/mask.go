@@ -76,10 +76,7 @@ func masksSomething(path []string) bool {
 	if path[0] == "result" {
 		return true
 	}
-	var schema map[string]any
-	if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
-		return true // an embedded struct
-	}
+	schema := policyinput.DecodedSchema()
 	for i, name := range path[1:] {
 		properties, ok := schema["properties"].(map[string]any)
 		others, open := schema["additionalProperties"].(map[string]any)

@@ -171,18 +171,10 @@ func (e *compileError) Unwrap() error { return e.err }
 // open returns a context that ends with the cause [ErrClosed] when the Runner is closed.
 func (r *Runner) open(ctx context.Context) (open context.Context, stop func()) {
 	open, cancel := context.WithCancelCause(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		select {
-		case <-r.closing:
-			cancel(ErrClosed)
-		case <-open.Done():
-		}
-	}()
+	forget := context.AfterFunc(r.closing, func() { cancel(ErrClosed) })
 	return open, func() {
+		forget()
 		cancel(nil)
-		<-stopped
 	}
 }
 

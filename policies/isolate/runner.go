@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,8 @@ import (
 	"time"
 )
 
-// Flag is the only argument of a child. It has the form of a flag so that a test binary that does not call the child's code fails
-// immediately instead of running its tests again.
+// Flag is the only argument of a child process. It looks like a command-line flag, so that a test binary which does not call the child's
+// code rejects it and exits, instead of running its tests again.
 const Flag = "--run-isolated-rego"
 
 // Limits of children.
@@ -59,31 +60,25 @@ type Runner struct {
 	cfg       Config
 	slots     slots
 	checks    checks
-	closing   chan struct{}
-	close     sync.Once
+	closing   context.Context //nolint:containedctx // ends when the Runner is closed
+	close     context.CancelFunc
 	marked    sync.Once // whether inherited descriptors are marked close-on-exec
 	compiling sync.WaitGroup
 }
 
 // New returns a Runner. Call Close when it is no longer needed.
 func New(cfg Config) *Runner {
-	if cfg.Memory == 0 {
-		cfg.Memory = DefaultMemory
-	}
-	if cfg.Compile == 0 {
-		cfg.Compile = DefaultCompile
-	}
-	r := &Runner{cfg: cfg, closing: make(chan struct{})}
+	cfg.Memory, cfg.Compile = cmp.Or(cfg.Memory, DefaultMemory), cmp.Or(cfg.Compile, DefaultCompile)
+	r := &Runner{cfg: cfg}
+	r.closing, r.close = context.WithCancel(context.Background()) //nolint:forbidigo // lives as long as the Runner
 	r.checks.init()
 	return r
 }
 
 // Close kills all children and waits for background compilations to end. Later jobs fail with [ErrClosed].
 func (r *Runner) Close() {
-	r.close.Do(func() {
-		r.checks.close()
-		close(r.closing)
-	})
+	r.checks.close()
+	r.close()
 	r.compiling.Wait()
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -38,9 +37,9 @@ func (p AccrualPeriod) Index() int {
 	return max(day, slices.Index([]AccrualPeriod{PeriodDay, PeriodWeek, PeriodMonth, PeriodQuarter, PeriodTotal}, p))
 }
 
-// AccrualAdjustment changes the cost that an owner has accrued in a current period. It changes the owner's narrowest scope and all
-// scopes that contain it, as a cost of the owner would. Each longer period changes by the same amount, except that a month or quarter
-// that began within the week does not fall below zero. The adjustment is recorded in the history as an item of [KindAdjustment].
+// AccrualAdjustment changes the cost that an owner has accrued in a current period. It changes the owner's narrowest scope and all scopes
+// that contain it, in the same way as a cost of the owner does. Each longer period changes by the same amount, except that a month or
+// quarter that began within the week does not fall below zero. The adjustment is recorded in the history as an item of [KindAdjustment].
 type AccrualAdjustment struct {
 	// ID identifies the request: repeating an adjustment with the same ID changes nothing.
 	ID string
@@ -65,36 +64,30 @@ const (
 	AccrualConflict
 	// AccrualBelowZero means that the scope has accrued less than the adjustment would subtract; nothing was changed.
 	AccrualBelowZero
-	// AccrualClosed means that the ledger is incomplete, as the status Closed of a reservation does; nothing was changed.
+	// AccrualClosed means that the ledger is incomplete and must be rebuilt first; nothing was changed.
 	AccrualClosed
 )
 
 // AccrualOutcome is the outcome of an [AccrualAdjustment] for its narrowest scope, in micro-dollars.
 type AccrualOutcome struct {
 	Status AccrualStatus
-	// Change is the amount added to each period. Accrued is the accrued cost afterwards. For a repeated adjustment, both are the values of the
-	// first time.
+	// Change is the amount added to each period. Accrued is the accrued cost after the adjustment. If the adjustment is repeated, both have
+	// the values from its first application.
 	Change Accrued
 	Accrued
 }
 
-// accrualStore changes accrued costs. Each method is atomic and safe to repeat.
-type accrualStore interface {
-	// AdjustAccrual applies an adjustment. The store remembers its ID for [AccrualRetention].
-	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
-	// MoveAccrual moves accrued costs between teams.
-	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
-}
-
-// AccrualRetention is the retention time of the IDs of adjustments, and of moves that are not [AccrualMove.Permanent].
+// AccrualRetention is the retention time of the IDs of adjustments. It also applies to the IDs of moves, except for those with
+// [AccrualMove.Permanent] set.
 const AccrualRetention = 90 * 24 * time.Hour
 
 // AccrualMove moves the costs that a team has accrued in the current periods to another team. The organisation's account does not
 // change.
 type AccrualMove struct {
 	From, To string // teams
-	// Key limits the move to the costs accrued by the key as a member of the team From. "" moves all costs of the team and removes its
-	// account if that is empty afterwards. A move with a Key needs an ID, as in [AccrualAdjustment]; other moves need none.
+	// Key limits the move to the costs that the key has accrued as a member of the team From. An empty Key moves all costs of the team, and
+	// removes the account of the team if it is empty afterwards. A move with a Key needs an ID, as in [AccrualAdjustment]; other moves need
+	// none.
 	Key, ID string
 	// Permanent keeps the ID without expiry.
 	Permanent bool
@@ -111,29 +104,6 @@ func (a *AccrualAdjustment) Metadata() Metadata {
 // Fingerprint encodes the adjustment without its reason. Two adjustments with the same ID and Fingerprint are the same request.
 func (a *AccrualAdjustment) Fingerprint() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
-}
-
-// changes returns the amount that the adjustment adds to each period of the account own.
-func (a *AccrualAdjustment) changes(own *account) (change [periods]int64) {
-	first, micro := a.Period.Index(), a.Micro
-	switch a.Kind {
-	case Credit:
-		micro = -micro
-	case Reset:
-		micro = -own.periods[first].accrued
-	case Correction:
-	}
-	for i, p := range own.periods {
-		switch {
-		case a.Kind == Reset && i < first && p.start >= own.periods[first].start: // a shorter period within the reset period
-			change[i] = -p.accrued
-		case a.Kind == Reset, first == week && (i == month || i == quarter): // the week may have begun before the month or quarter
-			change[i] = max(micro, -p.accrued)
-		case i >= first:
-			change[i] = micro
-		}
-	}
-	return change
 }
 
 // adjustments holds the adjustments of each day, with the part of each that has not been superseded by bills.
@@ -153,9 +123,9 @@ func adjustmentsIn(days []Rollup) adjustments {
 	return all
 }
 
-// superseded reverses adjustments that a bill makes as well. When an hour closes, the bill itself corrects a wrong price. A bill correction
-// in the same direction as an adjustment of the same day and scope therefore replaces that part of the adjustment. Otherwise the mistake
-// would be corrected twice.
+// superseded reverses the part of an adjustment that a bill also makes, because otherwise the mistake would be corrected twice. After an
+// hour has closed, its bill corrects a wrong price without an adjustment. A bill correction in the same direction as an adjustment of the
+// same day and scope therefore replaces that part of the adjustment.
 func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
 	for _, b := range billed {
 		for _, left := range a[Daily.Start(hour)] {

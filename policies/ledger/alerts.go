@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Alert reports that a budget has reached one of its organisation's thresholds, or that an hour has cost a scope many times its usual
-// cost.
+// Alert reports that a budget has reached an alert threshold, or that the cost of the current hour is unusually high for a scope.
 type Alert struct {
-	// ID is the same each time the same alert is reported.
+	// ID identifies the alert. It does not change if the alert is reported again.
 	ID    string
 	Org   string
 	Scope Scope
@@ -30,7 +29,7 @@ type Alert struct {
 }
 
 // NoticeStore is a small map of names to values for each organisation, shared by all gateways. It records which alerts were sent, which
-// resources are idle or snoozed, and how far bills were compared.
+// resources are idle or snoozed, and up to which hour the counted costs were compared with bills.
 type NoticeStore interface {
 	// Noticed returns all recorded values by name.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
@@ -38,9 +37,9 @@ type NoticeStore interface {
 	Notice(ctx context.Context, org, name, value string) error
 }
 
-// Alerts sends an alert when a budget reaches a threshold or an hour is unusually expensive. It reports only the highest threshold
-// reached: once per period for budgets with a period, once per day for rates and counts, and once per limit for a total. It reports
-// unusual hours once a day. An alert that could not be sent is retried at the next check. Alerts is safe for concurrent use.
+// Alerts sends an alert when a budget reaches a threshold or an hour is unusually expensive. For each budget it reports only the highest
+// threshold reached: once per period for budgets with a period, once per day for rates and counts, and once per limit for a total. It
+// reports unusual hours once a day. An alert that could not be sent is sent again at the next check. Alerts is safe for concurrent use.
 type Alerts struct {
 	Notices NoticeStore
 	// History provides the usual costs.
@@ -53,9 +52,9 @@ type Alerts struct {
 // alertTimeout limits the time to send the alerts of one check.
 const alertTimeout = 5 * time.Minute
 
-// Check compares an organisation's budgets with its ledger, and the current hour with its usual cost. It calls tell for each new alert
-// until tell returns an error. Check does nothing while another Check of the same organisation is running.
-func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
+// Check compares an organisation's budgets with its ledger, and the current hour with its usual cost. It calls send for each new alert,
+// until send returns an error. Check does nothing while another Check of the same organisation is running.
+func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, send func(context.Context, *Alert) error) error {
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
 		return nil
 	}
@@ -82,7 +81,7 @@ func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, t
 		if noticed[alert.name] >= alert.rank {
 			continue
 		}
-		if err := tell(ctx, alert); err != nil {
+		if err := send(ctx, alert); err != nil {
 			return err
 		}
 		if err := a.Notices.Notice(ctx, org, alert.name, alert.rank); err != nil {
@@ -135,14 +134,18 @@ func (p *Plan) Reached(used, limit int64) int64 {
 	return reached
 }
 
-// used returns the used amount of a ceiling: committed and reserved, or accrued.
+// used returns the amount that counts against a ceiling: the committed and reserved amounts, or the accrued cost.
 func (b *Balance) used(ceiling int) int64 {
-	dimension := [Ceilings]int{
-		PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers,
-		CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes,
-	}
 	if Accrues(ceiling) {
 		return b.Accrued.list()[ceiling-PerDay]
 	}
-	return b.Committed[dimension[ceiling]] + b.Reserved[dimension[ceiling]]
+	return b.Committed[dimension(ceiling)] + b.Reserved[dimension(ceiling)]
+}
+
+// dimension returns the dimension that a ceiling limits; see [Accrues] for the others.
+func dimension(ceiling int) int {
+	return [Ceilings]int{
+		PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers,
+		CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes,
+	}[ceiling]
 }

@@ -13,23 +13,23 @@ import (
 
 // Budget limits the amounts of a scope. A zero member means no limit.
 type Budget struct {
-	PerHour    catalog.Money `yaml:"per_hour" doc:"maximum hourly cost, including reservations; 0 means no limit" unit:"USD" zero:"omit"`
-	PerDay     catalog.Money `yaml:"per_day" doc:"maximum cost accrued in a calendar day, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
-	PerWeek    catalog.Money `yaml:"per_week" doc:"maximum cost accrued in a week of the organisation's time zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
-	PerMonth   catalog.Money `yaml:"per_month" doc:"maximum cost accrued in a calendar month, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
-	PerQuarter catalog.Money `yaml:"per_quarter" doc:"maximum cost accrued in a calendar quarter, in the organisation's time zone; 0 means no limit" unit:"USD" zero:"omit"`
-	Total      catalog.Money `yaml:"total" doc:"maximum cost accrued in total, for example the amount of a grant. The limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
-	GPUs       int64         `yaml:"gpus" doc:"maximum number of GPUs in running pods, clusters and endpoints. An endpoint counts with its maximum number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
-	Pods       int64         `yaml:"pods" doc:"maximum number of pods, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
-	Workers    int64         `yaml:"workers" doc:"maximum total number of workers of all endpoints; 0 means no limit" unit:"workers" zero:"omit"`
-	VolumeGB   int64         `yaml:"volume_gb" doc:"maximum total size of network volumes; 0 means no limit" unit:"GB" zero:"omit"`
-	Sandboxes  int64         `yaml:"sandboxes" doc:"maximum number of sandboxes not yet ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
+	PerHour    catalog.Money `yaml:"per_hour" doc:"maximum hourly cost, including reservations" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"maximum cost accrued in a calendar day" unit:"USD" zero:"omit"`
+	PerWeek    catalog.Money `yaml:"per_week" doc:"maximum cost accrued from Monday to Sunday (ISO 8601)" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"maximum cost accrued in a calendar month" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"maximum cost accrued in a calendar quarter" unit:"USD" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"maximum cost over all time, such as a grant" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"maximum GPUs in running pods, clusters and endpoints (with their maximum number of workers)" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"maximum pods, running or stopped" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"maximum workers of all endpoints" unit:"workers" zero:"omit"`
+	VolumeGB   int64         `yaml:"volume_gb" doc:"maximum total size of network volumes" unit:"GB" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"maximum sandboxes that have not ended" unit:"sandboxes" zero:"omit"`
 	// Approvable is not a limit.
-	Approvable bool `yaml:"approvable" doc:"allow operators to approve individual calls that the budget refuses; see docs/approvals.md"`
+	Approvable bool `yaml:"approvable" doc:"allow operators to approve calls that the budget refuses; see docs/approvals.md"`
 }
 
-// Ceilings of a Budget: indexes of its limits, in the order of its fields, which Budget.Limits and CeilingName follow. Those from PerDay to
-// InTotal limit accrued costs.
+// Ceilings of a Budget, which are the indexes of its limits in the order of its fields. Budget.Limits and CeilingName use the same order.
+// The ceilings from PerDay to InTotal limit accrued costs.
 const (
 	PerHour = iota
 	PerDay  // followed by the ceilings of the other periods, in the order of periods
@@ -59,7 +59,7 @@ func IsMoney(ceiling int) bool { return ceiling <= InTotal }
 // Accrues reports whether a ceiling limits the cost accrued in a period or in total.
 func Accrues(ceiling int) bool { return ceiling >= PerDay && ceiling <= InTotal }
 
-// AmountText formats an amount of a ceiling: dollars or a count.
+// AmountText formats an amount of a ceiling, as dollars or as a count.
 func AmountText(ceiling int, n int64) string {
 	if IsMoney(ceiling) {
 		return catalog.Money(n).String()
@@ -67,7 +67,7 @@ func AmountText(ceiling int, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Limits returns the limits in the order of the ceilings, 0 for no limit. Limits in money are in micro-dollars.
+// Limits returns the limits in the order of the ceilings. A limit of 0 means no limit. Monetary limits are in micro-dollars.
 func (b Budget) Limits() [Ceilings]int64 {
 	return [Ceilings]int64{
 		int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total),
@@ -98,8 +98,9 @@ const DefaultHorizon = Horizon(time.Hour)
 // UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
-// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget: with 24 hours, a call fits
-// per_month only if it and everything that runs can run for another 24 hours within the limit. The zero value is DefaultHorizon, one hour.
+// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. With 24 hours, for
+// example, per_month admits a call only if the new resource and all running resources fit within the limit for another 24 hours. The zero
+// value is DefaultHorizon, one hour.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -146,22 +147,23 @@ type Plan struct {
 	Org Budget
 	// Teams and Keys are indexed by ID. An entry of Keys whose ID ends with a colon applies to every key whose ID begins with it.
 	Teams, Keys map[string]Budget
-	// RuntimeKey returns the budget of a key that was created at run time, and false for other keys. It is nil if there are no such keys.
+	// RuntimeKey returns the budget of a key that was created at run time, and false for other keys. It is nil if no keys are created at run
+	// time.
 	RuntimeKey func(id string) (Budget, bool)
-	// Endpoints selects the workers that are counted.
+	// Endpoints selects which workers of endpoints are counted.
 	Endpoints Counting
 	Runs      Runs
 	Horizon   Horizon
 	// Thresholds are the used shares of a budget, in percent, that trigger an alert.
 	Thresholds []int64
-	// Unusual defines the hours that trigger an alert.
+	// Unusual defines which hours are unusually expensive and trigger an alert.
 	Unusual Unusual
 	// OrgAction and TeamActions are the actions taken when a budget is exceeded.
 	OrgAction   OverBudgetAction
 	TeamActions map[string]OverBudgetAction
 	// Idle defines idle resources and the action on them.
 	Idle Idle
-	// Moves are the renamed teams, and the keys that came from another team.
+	// Moves are the transfers for renamed teams and for keys that were reassigned to another team.
 	Moves []Move
 }
 
@@ -212,14 +214,14 @@ func (p *Plan) Action(s Scope) OverBudgetAction {
 // HasAccrualBudget reports whether a budget for accrued cost applies to an owner's resources.
 func (p *Plan) HasAccrualBudget(o Owner) bool { return p.applies(o, Accrues) }
 
-// HasCostBudget reports whether a budget in money applies to an owner's resources.
+// HasCostBudget reports whether a monetary budget applies to an owner's resources.
 func (p *Plan) HasCostBudget(o Owner) bool { return p.applies(o, IsMoney) }
 
-// applies reports whether any ceiling that which selects applies to an owner's resources.
-func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {
+// applies reports whether the owner's resources count against a ceiling that match accepts.
+func (p *Plan) applies(o Owner, match func(ceiling int) bool) bool {
 	for _, s := range o.Scopes() {
 		for i, limit := range p.Budget(s).Limits() {
-			if limit > 0 && which(i) {
+			if limit > 0 && match(i) {
 				return true
 			}
 		}

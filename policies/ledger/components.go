@@ -10,16 +10,17 @@ import (
 
 // Platform is the platform API as the ledger uses it. Each call concerns one organisation.
 type Platform interface {
-	// List returns all resources of the organisation. It fails if the list of a billable kind is missing and known returns true for that
-	// kind.
-	List(ctx context.Context, org string, known func(operation.Kind) bool) ([]PlatformResource, error)
+	// List returns all resources of the organisation. If the platform does not list the resources of a billable kind and recorded returns true
+	// for the kind, List returns an error.
+	List(ctx context.Context, org string, recorded func(operation.Kind) bool) ([]PlatformResource, error)
 	// Get returns one resource, or nil if the platform answers 404.
 	Get(ctx context.Context, org string, kind operation.Kind, id string) (*PlatformResource, error)
 	// EndedSandbox returns the terminated or failed sandbox that a call created, or nil. List omits such sandboxes.
 	EndedSandbox(ctx context.Context, org, call string) (*PlatformResource, error)
 	// Bills returns the nonzero bills of the whole hours in a range.
 	Bills(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
-	// JobOutcome returns a commit for the job of a hold, or nil while the job runs or if its outcome is unknown.
+	// JobOutcome returns a settlement that commits the hold of a job. It returns nil while the job is running or if the outcome of the job is
+	// unknown.
 	JobOutcome(ctx context.Context, org string, h *Hold) (*Settlement, error)
 	// StopPod stops a pod and returns its remaining amounts.
 	StopPod(ctx context.Context, org, id string) (Amounts, error)
@@ -29,18 +30,18 @@ type Platform interface {
 
 // Gateway provides information about this gateway and its peers.
 type Gateway interface {
-	// Plan returns the budgets of an organisation, or nil without budgets.
+	// Plan returns the budgets of an organisation, or nil if it has no budgets.
 	Plan(org string) *Plan
 	// Budgeted returns the organisations that have budgets.
 	Budgeted() []string
 	// Peers returns the names of the live gateways.
 	Peers() []string
-	// Dead reports whether another gateway is known to be dead, and for how long it has been silent.
+	// Dead reports whether another gateway is known to be dead, and how long ago it was last heard from.
 	Dead(ctx context.Context, incarnation string) (silent time.Duration, dead bool)
-	// Claim assigns a resource to the call of a hold, unless another call has created it or may have created it, and reports whether it
-	// belongs to the call of the hold now.
+	// Claim assigns a resource to the call of a hold, and reports whether the resource now belongs to that call. Claim does not assign a
+	// resource that another call has created or may have created.
 	Claim(ctx context.Context, org string, f *PlatformResource, h *Hold) (bool, error)
-	// Forget removes the intents of holds whose create calls have created nothing, so that a repeat of such a call is made as a new one.
+	// Forget removes the intents of holds whose calls have created nothing. A repeat of such a call is then treated as a new call.
 	Forget(ctx context.Context, org string, holds ...string) error
 	// RecordedOwners returns the owners of resources found in records outside the ledger, such as the audit log.
 	RecordedOwners(ctx context.Context, org string, ids []string) map[string]Ownership
@@ -50,11 +51,11 @@ type Gateway interface {
 type Events interface {
 	// Observed is called at the start of each pass with an organisation's plan and its complete ledger.
 	Observed(ctx context.Context, org string, p *Plan, s *State)
-	// PassEnded is called at the end of each pass. If err is not nil, the report covers the work done before the error.
+	// PassEnded is called at the end of each pass. If err is not nil, the report covers the work done before the error occurred.
 	PassEnded(ctx context.Context, org string, r *Report, err error)
-	// Announce sends a notice that pods will be stopped or that a resource is idle. It calls ended with the result of the delivery: nil if
-	// the receiver accepted the notice or the organisation has no receiver.
-	Announce(ctx context.Context, c *Cause, r *Record, ended func(err error))
+	// Announce sends a notice that pods will be stopped or that a resource is idle. It calls done with the result of the delivery: nil if the
+	// receiver accepted the notice or if the organisation has no receiver.
+	Announce(ctx context.Context, c *Cause, r *Record, done func(err error))
 	// Stopped reports that a pod was stopped, or that it was deleted at its deadline.
 	Stopped(ctx context.Context, c *Cause, r *Record)
 	// Released reports that a reservation was released because its call is no longer in progress.
@@ -82,19 +83,18 @@ type Deps struct {
 	History *History
 	// BillDelay is [Bills.Delay].
 	BillDelay time.Duration
-	// Interval is the time between regular passes. It also limits two other times: the idle time that one pass can confirm
-	// ([IdleResource].Observed), and the age of the snapshot of a large, changed ledger ([Snapshots]). PollInterval is the time between two
-	// checks of the ledger heads.
+	// Interval is the time between regular passes. It also limits the idle time that one pass can confirm ([IdleResource].Observed) and the
+	// age of the snapshot of a large, changed ledger ([Snapshots]). PollInterval is the time between two checks of the ledger heads.
 	Interval, PollInterval time.Duration
-	// CallTimeout is the longest duration of a call: an older hold belongs to a gateway that has ended. Unresolved is the additional time
-	// during which a pass searches for the result of a call with an unknown outcome.
+	// CallTimeout is the maximum duration of a call. A hold that is older belongs to a gateway process that has ended. Unresolved is the
+	// additional time during which a pass searches for the result of a call with an unknown outcome.
 	CallTimeout, Unresolved time.Duration
-	// PeerTimeout limits the wait of a rebuild for the offers of peers. A gateway that has been connected to the store for less than that time
-	// does not know yet which peers it has.
+	// PeerTimeout limits how long a rebuild waits for the offers of peers. A gateway that has been connected to the store for less than
+	// PeerTimeout does not know all of its peers yet.
 	PeerTimeout time.Duration
 }
 
-// Components are the ledger of a gateway and the workers that keep it consistent with the platform. They start nothing: the caller runs
+// Components are the ledger of a gateway and the workers that keep the ledger consistent with the platform. The caller of [New] must run
 // Outbox, Loop, Watch and the journal.
 type Components struct {
 	Ledger *Ledger

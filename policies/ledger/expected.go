@@ -21,21 +21,21 @@ const (
 	ReserveExpected RunReserve = "expected"
 )
 
-// Values returns the amounts that can be reserved.
+// Values returns the valid values, for the schema of the configuration.
 func (RunReserve) Values() []string {
 	return []string{string(ReserveWorst), string(ReserveExpected)}
 }
 
 // Runs configures how the runs of an organisation are counted.
 type Runs struct {
-	Reserve RunReserve `yaml:"reserve" doc:"amount to reserve before a run is sent. worst reserves the maximum cost, so that budgets are never exceeded. expected reserves the 99th percentile of recent runs of the same key on the same model, or the maximum cost until 50 runs are known, and charges the rest when the run ends. Empty means worst"`
+	Reserve RunReserve `yaml:"reserve" doc:"amount to reserve before a run is sent: worst (default) reserves the maximum cost, so that budgets are never exceeded; expected reserves the 99th percentile of recent runs of the same key on the same model, or the maximum cost until 50 runs are known, and charges the rest when the run ends"`
 }
 
-// Warnings returns a warning if budgets can be exceeded.
+// Warnings returns a warning if the configuration permits runs to exceed budgets.
 func (r Runs) Warnings() []error {
 	var out fault.Found
 	out.If(r.Reserve == ReserveExpected, "reserve",
-		"concurrent runs that cost more than expected can exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
+		"accrued cost can exceed its budget if concurrent runs cost more than expected: `tollgate spend show` shows the maximum excess")
 	return out
 }
 
@@ -56,7 +56,7 @@ type latest struct {
 }
 
 const (
-	// enoughRuns is the number of known runs required to expect less than the maximum cost.
+	// enoughRuns is the number of recorded runs that Expected needs to return less than the maximum cost.
 	enoughRuns = 50
 	// keptRuns is the number of costs kept per key and model, and maxRunsOf the number of keys and models: 8 MB in all.
 	keptRuns, maxRunsOf = 200, 4096
@@ -64,10 +64,7 @@ const (
 
 // NewRunCosts returns an empty RunCosts.
 func NewRunCosts() *RunCosts {
-	known, err := lru.New[runsOf, *latest](maxRunsOf)
-	if err != nil {
-		panic(err) // the size is a positive constant
-	}
+	known, _ := lru.New[runsOf, *latest](maxRunsOf) // lru.New fails only for a size below 1
 	return &RunCosts{known: known}
 }
 
@@ -88,17 +85,17 @@ func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	}
 }
 
-// Expected returns the 99th percentile (nearest rank) of the costs of the latest runs, but at most the given maximum cost of the next run.
-// If too few runs are recorded, it returns that maximum.
-func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.Money {
+// Expected returns the 99th percentile (nearest rank) of the costs of the latest runs, but at most limit, the maximum cost of the next run.
+// If too few runs are recorded, it returns limit.
+func (c *RunCosts) Expected(org, key, model string, limit catalog.Money) catalog.Money {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l, ok := c.known.Get(runsOf{org, key, model})
 	if !ok || len(l.costs) < enoughRuns {
-		return most
+		return limit
 	}
 	sorted := slices.Sorted(slices.Values(l.costs))
-	return min(most, sorted[(99*len(sorted)+99)/100-1])
+	return min(limit, sorted[(99*len(sorted)+99)/100-1])
 }
 
 // MaxCost returns the maximum one-time cost of a hold's call, in micro-dollars.

@@ -28,7 +28,7 @@ func (p *pass) follow(ctx context.Context) error {
 	return err
 }
 
-// difference returns the adjustment that brings a record in line with the platform, or nil.
+// difference returns the adjustment that makes a record match the platform, or nil if they agree.
 func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
 	switch {
 	case r.Version < 0 || r.Pending > 0:
@@ -45,7 +45,7 @@ func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
 	return r.follow(f)
 }
 
-// keepEnded is the time that an ended sandbox stays in the ledger, so that its owner can still read it.
+// keepEnded is how long an ended sandbox stays in the ledger, so that its owner can still read it.
 const keepEnded = time.Hour
 
 // ended reports whether the record belongs to a sandbox that has ended.
@@ -58,7 +58,7 @@ func (s *State) Has(kind operation.Kind) bool {
 	return slices.ContainsFunc(s.Resources, func(r Record) bool { return r.Kind == string(kind) && !r.ended() })
 }
 
-// follow returns the adjustment that changes the record to f, or nil if they agree. A nil f means that the resource no longer exists.
+// follow returns the adjustment that makes the record match f, or nil if they agree. A nil f means that the resource no longer exists.
 func (r *Record) follow(f *PlatformResource) *Adjustment {
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, Metadata: r.Metadata}
 	if f == nil {
@@ -103,7 +103,7 @@ func (p *pass) followed(ctx context.Context, a *Adjustment) {
 		return // changed by a call
 	}
 	if !p.report.Rebuilt {
-		p.report.Drifted = append(p.report.Drifted, Drift{Record: *r, Now: a.Amounts, Gone: a.Gone})
+		p.report.Drifted = append(p.report.Drifted, Drift{Record: *r, Current: a.Amounts, Gone: a.Gone})
 	}
 	p.Logger.WarnContext(ctx, "ledger adjusted to a change made outside the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
 		"gone", a.Gone, "before", r.Amounts, "now", a.Amounts)

@@ -19,23 +19,23 @@ const (
 	vague = 0.25
 )
 
-// Forecast estimates the cost accrued at the end of a period. accrued is the cost accrued so far, burn the current rate in
-// micro-dollars per hour, past the costs of the whole days before today in chronological order, and left the number of days remaining,
-// including the rest of today.
+// Forecast estimates the cost accrued at the end of a period. accrued is the cost accrued so far, and burn is the current rate in
+// micro-dollars per hour. history contains the costs of the whole days before today in chronological order. daysLeft is the number of days
+// remaining, including the rest of today.
 //
 // Each day is expected to cost the average of its weekday. The deviation of the current rate from that average is expected to decay: 80 %
 // of it remain a day later.
-func Forecast(accrued, burn int64, past []int64, left float64) Range {
+func Forecast(accrued, burn int64, history []int64, daysLeft float64) Range {
 	now := float64(burn) * 24
-	p := profileOf(past, now)
+	p := profileOf(history, now)
 	excess := now - p.mean(0)
 	sum, spread, worn := 0.0, 0.0, 0.0
-	share := left - math.Floor(left)
-	if share == 0 && left > 0 {
+	share := daysLeft - math.Floor(daysLeft)
+	if share == 0 && daysLeft > 0 {
 		share = 1
 	}
 	at := 0.0 // days from now
-	for i, rest := 0, left; rest > 1e-9; i++ {
+	for i, rest := 0, daysLeft; rest > 1e-9; i++ {
 		middle := at + share/2
 		kept := math.Pow(persists, middle)
 		sum += share * max(0, p.mean(i)+kept*excess)

@@ -17,12 +17,12 @@ import (
 
 // Idle defines the idle resources of an organisation and the action on them. The zero Idle disables idle detection.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"time after which an unused resource counts as idle: a running pod whose usage is below both thresholds, an endpoint that has workers but no jobs, or a sandbox without activity. Must be at least 1m and at least twice spend.reconcile; 0 disables idle detection"`
-	GPUBelow  int64         `yaml:"gpu_below" doc:"usage in percent of the busiest GPU below which a pod counts as unused; 0 means the default of 5" unit:"percent"`
-	CPUBelow  int64         `yaml:"cpu_below" doc:"CPU usage below which a pod counts as unused; 0 means 10" unit:"percent"`
-	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost, or an unmounted network volume, counts as idle; 0 means 24h"`
-	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, and stop also stops pods after a notice; empty means list. Pods that are locked, snoozed or without an owner are not stopped, and nothing is deleted"`
-	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of a notice and the stop of the pod. A pod is not stopped before its notice is delivered; 0 means 15m"`
+	For       time.Duration `yaml:"for" doc:"time after which an unused resource counts as idle: a running pod with usage below both thresholds, an endpoint with workers but no jobs, or a sandbox without activity. At least 1m and twice spend.reconcile; 0 disables idle detection"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"usage of the busiest GPU below which a pod is unused; default 5" unit:"percent"`
+	CPUBelow  int64         `yaml:"cpu_below" doc:"CPU usage below which a pod is unused; default 10" unit:"percent"`
+	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost, or an unmounted network volume, is idle; default 24h"`
+	Action    Action        `yaml:"action" doc:"list (default) shows idle resources; notify also sends an alert; stop also stops pods after a notice. Pods that are locked, snoozed or without an owner are not stopped, and nothing is deleted"`
+	Notice    time.Duration `yaml:"notice" doc:"minimum time from the notice to the stop of the pod; default 15m. If alerts.webhook is set, a pod is not stopped before its notice is delivered"`
 }
 
 // Action is the action on idle resources. The zero Action is ActionList.
@@ -100,7 +100,7 @@ const (
 	Unmounted Reason = "unmounted"
 )
 
-// reason returns why a resource is idle at this moment. It returns "" if the resource is not idle, or if that is unknown.
+// reason returns why a resource is idle at this moment. It returns "" if the resource is not idle or if its usage is unknown.
 func (i *Idle) reason(f *PlatformResource) Reason {
 	u := &f.Use
 	switch {
@@ -151,9 +151,9 @@ type sightings struct {
 	Idle map[string]IdleResource `json:"idle"` // by ID
 }
 
-// compare compares the listed resources with the previous pass and returns the resources without work. interval is the regular time
-// between two passes. For pods, endpoints and sandboxes only observed idle time counts. A pass covers at most one interval before it;
-// after more than two intervals without a pass the idle time restarts from zero, because the resource may have worked in between. It
+// compare compares the listed resources with the previous pass and returns the resources without work. interval is the regular time between
+// two passes. For pods, endpoints and sandboxes only observed idle time counts, and each pass observes at most the interval before it.
+// After more than two intervals without a pass, the idle time restarts from zero, because the resource may have worked in the meantime. It
 // also restarts from zero if a pod was started since the previous pass.
 func (i *Idle) compare(before *sightings, found map[string]*PlatformResource, now time.Time, interval time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
@@ -195,34 +195,34 @@ type Snoozer struct {
 	}
 }
 
-// Snooze suppresses the idle handling of a resource for the given time, and returns when the snooze ends; a time of 0 ends the snooze
-// now. If may returns an error, Snooze changes nothing and returns that error. It returns [ErrNoResource] if the resource is not in the
-// ledger.
-func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
+// Snooze suppresses the idle handling of a resource for the given time and returns when the snooze ends. A length of 0 ends an existing
+// snooze. Snooze first calls check with the record of the resource; if check returns an error, Snooze changes nothing and returns
+// the error. It returns [ErrNoResource] if the resource is not in the ledger.
+func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Duration, check func(*Record) error) (end time.Time, err error) {
 	state, err := k.Store.Show(ctx, org)
 	if err != nil {
-		return until, err
+		return end, err
 	}
 	i := slices.IndexFunc(state.Resources, func(r Record) bool { return r.ID == id })
 	switch {
 	case i < 0 && !state.Complete:
-		return until, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
+		return end, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	case i < 0:
-		return until, ErrNoResource
+		return end, ErrNoResource
 	}
-	if err := may(&state.Resources[i]); err != nil {
-		return until, err
+	if err := check(&state.Resources[i]); err != nil {
+		return end, err
 	}
 	value := ""
 	if length > 0 {
-		until = state.Now.Add(length).Truncate(time.Second).UTC()
-		value = until.Format(time.RFC3339)
+		end = state.Now.Add(length).Truncate(time.Second).UTC()
+		value = end.Format(time.RFC3339)
 	}
-	return until, k.Store.Notice(ctx, org, keepPrefix+id, value)
+	return end, k.Store.Notice(ctx, org, keepPrefix+id, value)
 }
 
-// List returns the idle resources and the time of the latest pass, given the organisation's values in the NoticeStore. The time is zero
-// if there was no pass.
+// List returns the idle resources and the time of the latest pass. noticed contains the organisation's values in the NoticeStore. The time
+// is zero if there was no pass.
 func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResource, err error) {
 	var s sightings
 	if text := noticed[idleField]; text != "" {
@@ -233,7 +233,7 @@ func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResourc
 	return s.At, i.list(&s, noticed), nil
 }
 
-// SnoozedUntil returns when the snoozes of resources end, by resource ID, given an organisation's values in the NoticeStore.
+// SnoozedUntil returns the end of each snooze, by resource ID. noticed contains an organisation's values in the NoticeStore.
 func SnoozedUntil(noticed map[string]string) map[string]time.Time {
 	out := make(map[string]time.Time)
 	for name, text := range noticed {

@@ -95,7 +95,7 @@ func drawTrace(t *rapid.T, id string, start time.Time) *trace {
 
 // watched is a reconciler that looks at traces.
 type watched struct {
-	*ledger.Model
+	*storetest.Memory
 	storetest.World
 
 	t      *rapid.T
@@ -124,9 +124,9 @@ func (w *watched) Announce(_ context.Context, c *ledger.Cause, _ *ledger.Record,
 
 func newWatched(t *rapid.T, start time.Time) *watched {
 	w := &watched{t: t, now: start, traces: make(map[string]*trace)}
-	w.Model = ledger.NewModel(func() time.Time { return w.now }, nil)
+	w.Memory = storetest.NewMemory(func() time.Time { return w.now }, nil)
 	w.Budgets = &ledger.Plan{Idle: idleRules}
-	d := storetest.Deps(w.Model, w)
+	d := storetest.Deps(w.Memory, w)
 	d.Interval = idleGap / 2
 	r := ledger.New(d).Loop
 	w.pass = func() {
@@ -196,7 +196,7 @@ func TestIdleTraces(t *testing.T) {
 			}
 			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
 				length := time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute
-				keeper := ledger.Snoozer{Store: w.Model}
+				keeper := ledger.Snoozer{Store: w.Memory}
 				kept, err := keeper.Snooze(t.Context(), org, tr.id, length, func(*ledger.Record) error { return nil })
 				switch {
 				case err == nil:

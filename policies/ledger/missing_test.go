@@ -37,7 +37,7 @@ func TestMissing(t *testing.T) {
 				r.hidden, r.found = r.found, nil
 			}
 			r.now, r.failing = r.now.Add(tt.after), tt.failing
-			if err := r.pass(r.Model); err != nil {
+			if err := r.pass(r.Memory); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]string{"pod-a": fmt.Sprint(owner, onePod)}
@@ -66,7 +66,7 @@ func TestMissingWithHold(t *testing.T) {
 		if r.found = nil; hidden {
 			r.failing = true
 		}
-		if err := r.pass(r.Model); err != nil {
+		if err := r.pass(r.Memory); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]string{}
@@ -91,7 +91,7 @@ func TestMissingIsLimited(t *testing.T) {
 	}
 	r.found, r.now = nil, r.now.Add(time.Minute)
 	for _, left := range []int{150, 50, 0} {
-		if err := r.pass(r.Model); err != nil {
+		if err := r.pass(r.Memory); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(r.takes()); got != left {
@@ -111,11 +111,11 @@ func TestOwnersComeBack(t *testing.T) {
 		r.rent("a")
 		found := r.found
 		r.found, r.now = nil, r.now.Add(time.Minute)
-		if err := r.pass(r.Model); err != nil {
+		if err := r.pass(r.Memory); err != nil {
 			t.Fatal(err)
 		}
 		r.found, r.now = found, r.now.Add(tt.after)
-		if err := r.pass(r.Model); err != nil {
+		if err := r.pass(r.Memory); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]string{"pod-a": fmt.Sprint(tt.want, onePod)}, r.takes()); diff != "" {
@@ -146,7 +146,7 @@ func TestWorkersThatAreStillThere(t *testing.T) {
 	}{{none, three, false, three}, {none, none, true, three}, {none, none, false, none}} {
 		r.found, r.failing = endpoint(tt.listed, true), tt.failing
 		r.looked = endpoint(tt.got, false)
-		if err := r.pass(r.Model); err != nil {
+		if err := r.pass(r.Memory); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]string{"e": fmt.Sprint(owner, tt.want)}, r.takes()); diff != "" {

@@ -27,18 +27,18 @@ func (m Move) id() string {
 // of reports whether the move includes an owner's resources.
 func (m Move) of(o Owner) bool { return o.Team == m.From && (m.Key == "" || o.Key == m.Key) }
 
-// MoveResult is the result of a [Move].
+// MoveResult summarizes an applied [Move].
 type MoveResult struct {
-	// Resources is the number of moved resources. Pending is the number of resources and reservations that stay for now because calls
-	// about them are in progress; the next pass moves them.
+	// Resources is the number of moved resources. Pending is the number of resources and reservations that were not moved because calls about
+	// them are in progress. The next pass moves them.
 	Resources, Pending int
 	// Accrued is the accrued cost that was moved.
 	Accrued
 }
 
-// Move applies m, except for resources with calls in progress. It returns ErrUnavailable if the ledger is incomplete. Applying m again
-// moves the entries that were recorded under the old name in the meantime. The accrued costs of a key are moved only once per request;
-// request is "" for a move from the configuration.
+// Move applies m. It leaves resources with calls in progress to the next pass, and returns ErrUnavailable if the ledger is incomplete. If m
+// is applied again, Move transfers the entries that were recorded under the old name in the meantime. The accrued costs of a key are moved
+// only once per request; request is "" for a move from the configuration.
 func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
 	state, err := r.Store.Show(ctx, org)
 	if err != nil {
@@ -111,7 +111,7 @@ func (m Move) left(state *State) bool {
 		})
 }
 
-// moveAll applies the moves of an organisation's plan that are not finished, and reports whether there were any.
+// moveAll applies the unfinished moves of an organisation's plan, and reports whether there were any.
 func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) {
 	if p.plan == nil || !state.Complete {
 		return false, nil
@@ -162,9 +162,9 @@ func (m *doneMoves) ensure(ctx context.Context, org string, moves []Move, books 
 	return nil
 }
 
-// Orphan summarizes the ledger entries of a team, or of a key of a team, that is missing from the configuration.
+// Orphan summarizes the ledger entries of a team that is missing from the configuration, or of a key that is missing from its team.
 type Orphan struct {
-	// Owner has a Key if only the key is missing from the team.
+	// Owner has a Key if the team exists and only the key is missing.
 	Owner     Owner
 	Resources int
 	// Burn is in micro-dollars per hour. Accrued is zero for a key.
@@ -172,14 +172,14 @@ type Orphan struct {
 	Accrued
 }
 
-// Orphans returns the ledger entries of owners that known rejects: missing teams first, without their keys.
-func (s *State) Orphans(known func(Owner) bool) []Orphan {
+// Orphans returns the ledger entries of owners that exists rejects. If a whole team is missing, its keys are not listed separately.
+func (s *State) Orphans(exists func(Owner) bool) []Orphan {
 	found := make(map[Owner]*Orphan)
 	of := func(o Owner) *Orphan {
-		if o.Team == "" || known(o) {
+		if o.Team == "" || exists(o) {
 			return nil
 		}
-		if !known(Owner{Team: o.Team}) {
+		if !exists(Owner{Team: o.Team}) {
 			o.Key = ""
 		}
 		if found[o] == nil {

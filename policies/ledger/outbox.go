@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Outbox is the [Store] for the calls of one gateway. It tracks the holds that the gateway has reserved, or tried to reserve, and not
-// settled. A settlement that the store does not accept stays queued until it does; see [Outbox.Run]. Outbox is safe for concurrent use.
+// Outbox is the [Store] for the calls of one gateway. It tracks the holds that the gateway has reserved, or tried to reserve, until they
+// are settled. A settlement that the store does not accept stays queued and is retried; see [Outbox.Run]. Outbox is safe for concurrent
+// use.
 type Outbox struct {
 	*Deps
 	Store
@@ -27,13 +28,13 @@ type Outbox struct {
 type box struct {
 	turn sync.Mutex // held while the queue is delivered or the holds are checked
 
-	hand  map[string]heldState
-	queue []*queued // oldest first
+	hand  map[string]bool // unsettled holds, true once the store has confirmed the hold
+	queue []*queued       // oldest first
 	keys  map[string]bool
 	// gone holds the IDs that were removed from held or from the queue while the store is being read; nil at other times.
 	gone map[string]bool
-	// doubt is set if the store may contain holds that it should not, the latest since the time lost. missed is set if a settlement was
-	// dropped.
+	// doubt is set if the store may contain holds that it should not contain. lost is the latest time when such a hold can have been added.
+	// missed is set if a settlement was dropped.
 	doubt, missed bool
 	lost          time.Time
 	seen          HoldStatus
@@ -46,12 +47,6 @@ type queued struct {
 	since time.Time
 }
 
-// heldState is the state of an unsettled hold.
-type heldState struct {
-	// known is set once the store has confirmed the hold.
-	known bool
-}
-
 // maxQueued limits the number of queued settlements whose holds may be unknown to the store. Settlements of holds known to the store
 // are always queued: there are only as many as calls were in progress when the store became unavailable.
 const maxQueued = 10_000
@@ -60,7 +55,7 @@ const maxQueued = 10_000
 func (o *Outbox) of(org string) *box {
 	b := o.boxes[org]
 	if b == nil {
-		b = &box{hand: make(map[string]heldState), keys: make(map[string]bool)}
+		b = &box{hand: make(map[string]bool), keys: make(map[string]bool)}
 		o.boxes[org] = b
 	}
 	return b
@@ -87,7 +82,7 @@ func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outco
 	o.mu.Lock()
 	b := o.of(org)
 	if _, known := b.hand[r.Hold]; !known {
-		b.hand[r.Hold] = heldState{}
+		b.hand[r.Hold] = false
 	}
 	waiting := len(b.queue) > 0
 	o.mu.Unlock()
@@ -101,7 +96,7 @@ func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outco
 	case err != nil:
 		o.fail(b)
 	case out.Status == Admitted:
-		b.hand[r.Hold] = heldState{known: true}
+		b.hand[r.Hold] = true
 	default:
 		b.drop(r.Hold)
 	}
@@ -154,7 +149,7 @@ func (o *Outbox) doubt(b *box) {
 // the resource. The caller holds mu.
 func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement) {
 	b.missed = true
-	known := b.hand[s.Hold].known
+	known := b.hand[s.Hold]
 	key := s.key(known)
 	switch {
 	case b.keys[key]:

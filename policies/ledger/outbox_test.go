@@ -25,7 +25,7 @@ const (
 
 // flaky is a store that can be away, inside a bubble of synctest.
 type flaky struct {
-	*ledger.Model
+	*storetest.Memory
 
 	mu    sync.Mutex // guards the fields below
 	away  bool
@@ -77,25 +77,25 @@ func (f *flaky) lost(step func()) bool {
 
 func (f *flaky) Reserve(ctx context.Context, org string, r *ledger.Reservation) (ledger.Outcome, error) {
 	given := *r
-	if f.lost(func() { _, _ = f.Model.Reserve(ctx, org, &given) }) {
+	if f.lost(func() { _, _ = f.Memory.Reserve(ctx, org, &given) }) {
 		return ledger.Outcome{}, ledger.ErrUnavailable
 	}
-	return f.Model.Reserve(ctx, org, r)
+	return f.Memory.Reserve(ctx, org, r)
 }
 
 func (f *flaky) Settle(ctx context.Context, org string, s *ledger.Settlement) error {
 	given := *s
-	if f.lost(func() { _ = f.Model.Settle(ctx, org, &given) }) {
+	if f.lost(func() { _ = f.Memory.Settle(ctx, org, &given) }) {
 		return ledger.ErrUnavailable
 	}
-	return f.Model.Settle(ctx, org, s)
+	return f.Memory.Settle(ctx, org, s)
 }
 
 func (f *flaky) Holds(ctx context.Context, org string) (ledger.State, error) {
 	if f.lost(func() {}) {
 		return ledger.State{}, ledger.ErrUnavailable
 	}
-	return f.Model.Holds(ctx, org)
+	return f.Memory.Holds(ctx, org)
 }
 
 // desk is a gateway's ledger on a store that can be away.
@@ -117,7 +117,7 @@ const room = 1_000_000
 // be called in a bubble.
 func openDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{t: t, store: &flaky{Model: ledger.NewModel(time.Now, nil)}}
+	d := &desk{t: t, store: &flaky{Memory: storetest.NewMemory(time.Now, nil)}}
 	deps := storetest.Deps(d.store, &storetest.World{Orgs: []string{"acme"}})
 	deps.Self = ledger.Holder{Incarnation: "01J", Gateway: "gw"}
 	d.books = ledger.New(deps)
@@ -175,7 +175,7 @@ func (d *desk) remove(pod string) {
 
 func (d *desk) state() ledger.State {
 	d.t.Helper()
-	s, err := d.store.Model.Show(d.t.Context(), "acme")
+	s, err := d.store.Memory.Show(d.t.Context(), "acme")
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestStrayHoldsAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openDesk(t)
 		stray := func(id, incarnation string) {
-			if _, err := d.store.Model.Reserve(t.Context(), "acme", &ledger.Reservation{
+			if _, err := d.store.Memory.Reserve(t.Context(), "acme", &ledger.Reservation{
 				Hold: id, Kind: "pod", After: ledger.Amounts{1}, Limits: make([][ledger.Ceilings]int64, 1), Holder: ledger.Holder{Incarnation: incarnation, Gateway: "gw"},
 			}); err != nil {
 				t.Fatal(err)
@@ -344,7 +344,7 @@ func TestStrayHoldsAreReleased(t *testing.T) {
 		}
 		stray("own", "01J")
 		stray("own, open", "01J")
-		if err := d.store.Model.Settle(t.Context(), "acme", &ledger.Settlement{Hold: "own, open", End: ledger.Open, ResolveWithin: time.Hour}); err != nil {
+		if err := d.store.Memory.Settle(t.Context(), "acme", &ledger.Settlement{Hold: "own, open", End: ledger.Open, ResolveWithin: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		stray("of the process before", "01H")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Outlook is the current spending of a scope, and a forecast of it.
+// Outlook is the current spending of a scope with a forecast.
 type Outlook struct {
 	Scope Scope
 	// Burn is the current cost in micro-dollars per hour. Today and ThisMonth are the accrued costs in micro-dollars.
@@ -28,17 +28,20 @@ type CeilingUsage struct {
 	// Used is the committed or accrued amount. Reserved is the amount of reservations; for a period budget it includes the cost of running
 	// resources until the horizon.
 	Used, Reserved int64
-	// ExhaustedOn is the day when the accrued cost is expected to reach the limit. It is zero if that is after the end of the period or,
+	// ExhaustedAt is the time when the accrued cost is expected to reach the limit. It is zero if that is after the end of the period or,
 	// for a total, more than a year away.
-	ExhaustedOn time.Time
-	// Ends is the end of the period, and Expected the cost of the period by then. Both are zero for totals.
+	ExhaustedAt time.Time
+	// Ends is the end of the period, and Expected is the forecast cost of the whole period. Both are zero for totals.
 	Ends     time.Time
 	Expected Range
+	// Free is the amount that remains at the end of the period if the running resources and the calls in flight run until then. It is
+	// negative if they exceed the limit, and zero for totals.
+	Free int64
 	// Unreserved is the cost that runs in progress may incur beyond their reservations.
 	Unreserved int64
 }
 
-// Left returns the amount that calls may still use.
+// Left returns the amount that calls can still use.
 func (f *CeilingUsage) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
 
 // MaxOverrun returns the largest possible excess over the limit caused by runs in progress.
@@ -50,7 +53,7 @@ func (f *CeilingUsage) MaxOverrun() int64 {
 }
 
 // Outlooks forecasts the spending of each scope that is in the ledger or has a budget, until the end of the day and of the month. The
-// estimate uses past UTC days. It adds empty balances to state for scopes that have a budget and no spending yet.
+// forecast is based on past UTC days. Outlooks adds empty balances to state for scopes that have a budget and no spending yet.
 func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *State) ([]Outlook, error) {
 	plan.addUndrawn(state)
 	today, ends := Daily.Start(state.Now), state.Zone.Ends(state.Now)
@@ -71,6 +74,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 		o.Day = Forecast(o.Today+rest, lasting, past, daysBetween(state.Now, ends[day]))
 		o.Month = Forecast(o.ThisMonth+rest, lasting, past, daysBetween(state.Now, ends[month]))
 		o.Ceilings = plan.CeilingUsage(&b, state)
+		whole := b.levels(state, Amounts{}, UntilPeriodEnd)
 		for i := range o.Ceilings {
 			full := &o.Ceilings[i]
 			if !Accrues(full.Index) {
@@ -81,9 +85,10 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 				end = state.Now.AddDate(1, 0, 0)
 			} else {
 				full.Ends, full.Expected = end, Forecast(full.Used+rest, lasting, past, daysBetween(state.Now, end))
+				full.Free = full.Limit - whole[full.Index].Used - whole[full.Index].Reserved
 			}
 			full.Unreserved = state.Unreserved(b.Scope)
-			full.ExhaustedOn = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)
+			full.ExhaustedAt = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)
 		}
 		out = append(out, o)
 	}
@@ -128,10 +133,10 @@ func (h *History) past(ctx context.Context, org string, days []time.Time, today 
 	return costs, nil
 }
 
-// CeilingUsage returns the usage of a balance's ceilings. It omits ceilings without a limit.
+// CeilingUsage returns the usage of each ceiling of a balance that has a limit.
 func (p *Plan) CeilingUsage(b *Balance, s *State) (out []CeilingUsage) {
 	limits := p.Budget(b.Scope).Limits()
-	for i, level := range b.levels(s, p.Horizon) {
+	for i, level := range b.levels(s, Amounts{}, p.Horizon) {
 		if limits[i] > 0 {
 			out = append(out, CeilingUsage{Index: i, Limit: limits[i], Used: level.Used, Reserved: level.Reserved})
 		}
@@ -139,20 +144,27 @@ func (p *Plan) CeilingUsage(b *Balance, s *State) (out []CeilingUsage) {
 	return out
 }
 
-// usedUp returns the day by whose end the accrued cost of a period is expected to reach the limit, or the zero time if the period ends
-// earlier. days are the ends of the period's remaining days, starting with today.
+// usedUp returns the time when the accrued cost of a period is expected to reach the limit, or the zero time if the period ends earlier.
+// days are the ends of the period's remaining days, starting with today. The cost of a day is assumed to accrue evenly.
 func usedUp(limit, accrued, burn int64, past []int64, days []time.Time, now time.Time) time.Time {
-	i := sort.Search(len(days), func(i int) bool { // forecasts never decrease from one day to the next
-		return Forecast(accrued, burn, past, daysBetween(now, days[i])).Expected >= limit
-	})
+	expected := func(at time.Time) int64 { return Forecast(accrued, burn, past, daysBetween(now, at)).Expected }
+	i := sort.Search(len(days), func(i int) bool { return expected(days[i]) >= limit }) // forecasts never decrease from one day to the next
 	if i == len(days) {
 		return time.Time{}
 	}
-	return days[i].Add(-time.Millisecond)
+	from, end, before := now.In(days[i].Location()), days[i], accrued
+	if i > 0 {
+		from, before = days[i-1], expected(days[i-1])
+	}
+	if before >= limit {
+		return from
+	}
+	part := float64(limit-before) / float64(expected(end)-before)
+	return from.Add(time.Duration(part * float64(end.Sub(from)-time.Millisecond))).Truncate(time.Second) // on the day that ends at end
 }
 
-// addUndrawn adds an empty balance for each scope that has a budget and no balance. Keys of an issuer share a setting but not a budget:
-// they get a balance with their first spending.
+// addUndrawn adds an empty balance for each scope that has a budget and no balance. Keys of an issuer share a setting but not a budget;
+// each of them gets a balance with its first spending.
 func (p *Plan) addUndrawn(s *State) {
 	known := make(map[Scope]bool, len(s.Balances))
 	for _, b := range s.Balances {
@@ -172,12 +184,6 @@ func (p *Plan) addUndrawn(s *State) {
 		add(KindKey, id, b)
 	}
 	s.Sort()
-}
-
-// levels returns the usage of a balance's ceilings as a call would find it.
-func (b Balance) levels(s *State, h Horizon) [Ceilings]Level {
-	c := s.Zone.Calendar(s.Now)
-	return accountOf(b.Encode(s.Now, s.Zone)).levels(Amounts{}, h, &c)
 }
 
 // wholeDays drops all days up to and including the first day with a cost, which may have been counted only in part.

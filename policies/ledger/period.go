@@ -22,7 +22,7 @@ func cost(rate, ms, carry int64) (micro, rest int64) {
 	return int64(q), int64(r)
 }
 
-// forecast is cost, rounded up.
+// forecast returns the same as cost without a carry, but rounded up.
 func forecast(rate, ms int64) int64 {
 	micro, rest := cost(rate, ms, 0)
 	if rest > 0 {
@@ -77,10 +77,10 @@ func (a Accrued) plus(micro int64) Accrued {
 	return accruedOf(n)
 }
 
-// stored is the order of the periods in stored accounts. Earlier versions keep only the day and the month.
+// stored is the order of the periods in stored accounts. Earlier versions store only the day and the month.
 var stored = [periods]int{day, month, week, quarter, total} //nolint:gochecknoglobals // read only
 
-// contains maps each period that earlier versions do not keep to the longest stored period whose cost it is certain to include.
+// contains maps each period that earlier versions do not store to the longest stored period whose cost is certainly part of it.
 var contains = [periods]int{week: day, quarter: month, total: month} //nolint:gochecknoglobals // read only
 
 // account is the account of one scope.
@@ -91,16 +91,8 @@ type account struct {
 	periods             [periods]period
 }
 
-func newAccount(now int64, c *Calendar) *account {
-	a := &account{at: now}
-	for i := range a.periods {
-		a.periods[i].start, _ = c.bounds(i, now)
-	}
-	return a
-}
-
-// touch accrues cost until now. It does nothing if the clock has stepped back. After a change of the zone, the current period continues
-// until the next period of the new zone begins.
+// touch accrues cost up to now. It does nothing if the clock has stepped back. After a change of the time zone, the current period
+// continues until the next period in the new zone begins.
 func (a *account) touch(now int64, c *Calendar) {
 	now = max(now, a.at)
 	for i := range a.periods {
@@ -114,32 +106,12 @@ func (a *account) touch(now int64, c *Calendar) {
 	a.at = now
 }
 
-// spend accrues a one-time cost.
-func (a *account) spend(micro int64) {
-	for i := range a.periods {
-		a.periods[i].accrued += micro
+func (a *account) balance(s Scope) Balance {
+	var accrued [periods]int64
+	for i, p := range a.periods {
+		accrued[i] = p.accrued
 	}
-}
-
-// correct accrues a rate between two times, as far as they lie in the current periods. A negative rate lowers the accrued cost.
-func (a *account) correct(rate, from, to int64) {
-	for i := range a.periods {
-		p := &a.periods[i]
-		ms := min(a.at, to) - max(from, p.start)
-		if rate >= 0 {
-			micro, rest := cost(rate, ms, p.carry)
-			p.accrued, p.carry = p.accrued+micro, rest
-			continue
-		}
-		micro, rest := cost(-rate, ms, 0)
-		if p.carry -= rest; p.carry < 0 {
-			p.carry += hour
-			micro++
-		}
-		if p.accrued -= micro; p.accrued < 0 {
-			p.accrued, p.carry = 0, 0
-		}
-	}
+	return Balance{Scope: s, Committed: a.committed, Reserved: a.reserved, Accrued: accruedOf(accrued)}
 }
 
 // DecodeBalance decodes an account in the store's format and brings it up to date. n contains the time of the account, the committed
@@ -152,10 +124,11 @@ func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 	return a.balance(s)
 }
 
-// LegacyDimensions is the number of [Dimensions] known to earlier versions. Stores keep the other amounts at the end of a record.
+// LegacyDimensions is the number of [Dimensions] known to earlier versions. In a stored record, the amounts of the later dimensions are at
+// the end.
 const LegacyDimensions = Sandboxes
 
-// DecodeAmounts decodes amounts in the format of stores: the first six starting at index at, and the others from a separate list, which
+// DecodeAmounts decodes amounts in the format of stores. The first six amounts start at n[at]. The others are in a separate list, which
 // records of earlier versions lack.
 func DecodeAmounts(n []int64, at int, others []int64) (a Amounts) {
 	copy(a[:LegacyDimensions], n[at:])

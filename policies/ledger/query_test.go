@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // TestGroupings wants the sums of any grouping, in any bucket, of any range to be the
@@ -16,7 +17,7 @@ func TestGroupings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2027, 2, 25, 7, 0, 0, 0, time.UTC)
 		begin := now
-		store := ledger.NewModel(func() time.Time { return now }, nil)
+		store := storetest.NewMemory(func() time.Time { return now }, nil)
 		history := &ledger.History{Store: store, Retention: ledger.Retention{Hourly: 40, Daily: 400}}
 		roll := func() {
 			if err := history.RollUp(t.Context(), org); err != nil {
@@ -68,7 +69,7 @@ func TestGroupings(t *testing.T) {
 }
 
 // live makes a resource, or changes or removes it.
-func live(t *rapid.T, store *ledger.Model, fresh string) {
+func live(t *rapid.T, store *storetest.Memory, fresh string) {
 	state, err := store.Show(t.Context(), org)
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,13 @@ import (
 // Reconciler updates ledgers to match the platform. It settles holds with unknown outcomes, records resources created outside the gateway,
 // and removes resources that no longer exist.
 //
-// A resource that is not in the ledger and not the result of a hold gets the first of these owners that is known: the owner that a gateway
-// remembers of a lost ledger, or, in a rebuild, that the audit log has ([Gateway].RecordedOwners); the owner named by the labels of the
-// resource ([LabelledOwner]); the owner that it had before it was removed from the ledger; the organisation. [Reconciler.Assign] changes
-// the owner later.
+// A resource that is not in the ledger and was not created by the call of a hold gets the first owner in this list that is known:
+//   - the owner that a gateway remembers from a lost ledger, or, in a rebuild, the owner in the audit log ([Gateway].RecordedOwners)
+//   - the owner named by the labels of the resource ([LabelledOwner])
+//   - the owner of the resource before it was removed from the ledger
+//   - the organisation
+//
+// [Reconciler.Assign] changes the owner later.
 //
 // Two reconcilers can work on the same ledger: entries that have changed since they were read are not adjusted.
 type Reconciler struct {
@@ -32,22 +35,22 @@ type Reconciler struct {
 	sending sync.Map // names of notices being delivered, prefixed with their organisation
 }
 
-// Report is what one pass of the Reconciler found and changed. A resource is Adopted if it is new to the ledger, and also Unmanaged if the
-// ledger had been complete without it, so that it was created outside the gateway. It is Missing if the platform's list omits it although
-// it may still exist, and Unowned if it belongs to no caller.
+// Report is what one pass of the Reconciler found and changed. A resource is Adopted if it was added to the ledger. It is also Unmanaged if
+// the ledger was complete without it, which means that it was created outside the gateway. A resource is Missing if the platform's list
+// omits it although it may still exist, and Unowned if it belongs to no caller.
 type Report struct {
 	// Resources is the number of resources at the platform.
 	Resources int
-	// Adopted is the number of resources created outside the gateway, Removed the number of resources that no longer exist, and Changed
+	// Adopted is the number of resources added to the ledger, Removed the number of resources that no longer exist, and Changed
 	// the number of resources whose amounts differed from the ledger.
 	Adopted, Removed, Changed int
 	// OwnersRestored is the number of Adopted resources whose owners were restored after a loss.
 	OwnersRestored int
-	// Unmanaged are the resources adopted although the ledger had been complete without them.
+	// Unmanaged are the adopted resources that were created outside the gateway.
 	Unmanaged []PlatformResource
-	// Drifted are the Removed and Changed resources, except in the pass that rebuilds the ledger.
+	// Drifted are the removed and changed resources. It is empty in the pass that rebuilds the ledger.
 	Drifted []Drift
-	// HoldsCommitted is the number of holds whose call was executed, and HoldsReleased the number of holds without a result.
+	// HoldsCommitted is the number of holds whose call was executed. HoldsReleased is the number of holds for whose call no result was found.
 	HoldsCommitted, HoldsReleased int
 	// EndedHolds lists the holds counted by HoldsCommitted and HoldsReleased.
 	EndedHolds []EndedHold
@@ -59,7 +62,7 @@ type Report struct {
 	// omitted.
 	Missing        int
 	ListIncomplete bool
-	// Rebuilt is set if the ledger was incomplete before the pass.
+	// Rebuilt is set if the pass rebuilt an incomplete ledger.
 	Rebuilt bool
 	// Implausible is the number of resources for which the platform reported an impossible value.
 	Implausible int
@@ -73,8 +76,8 @@ type Report struct {
 	NextDeadline time.Duration
 }
 
-// EndedHold is a hold whose outcome the reconciler has found. Executed is set if its call was executed, and Created is the ID of the
-// resource that the call created or changed, or "".
+// EndedHold is a hold whose outcome the reconciler has found. Executed is set if the call of the hold was executed. Created is the ID of
+// the resource that the call created or changed, or "".
 type EndedHold struct {
 	Hold
 
@@ -82,12 +85,12 @@ type EndedHold struct {
 	Created  string
 }
 
-// Drift is a resource that differs from its record without a call through the gateway.
+// Drift is a resource that no longer matches its record although no call through the gateway has changed it.
 type Drift struct {
 	Record
-	// Now are the resource's current amounts; zero if it is Gone.
-	Now  Amounts
-	Gone bool
+	// Current are the resource's amounts; zero if it is Gone.
+	Current Amounts
+	Gone    bool
 }
 
 const (
@@ -180,7 +183,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 		p.Logger.WarnContext(ctx, "cannot compare counted costs with the platform's bills", "org", p.org, "error", err.Error())
 	}
 	if c := p.report.Corrections; c.Hours > 0 {
-		p.Logger.InfoContext(ctx, "corrected counted costs to the platform's bills", "org", p.org, "hours", c.Hours,
+		p.Logger.InfoContext(ctx, "corrected counted costs to match the platform's bills", "org", p.org, "hours", c.Hours,
 			"more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
 	}
 	return nil

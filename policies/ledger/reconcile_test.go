@@ -26,7 +26,7 @@ var (
 // reconciled is a ledger in memory with a platform that a test writes down.
 type reconciled struct {
 	*testing.T
-	*ledger.Model
+	*storetest.Memory
 	storetest.World
 
 	now   time.Time
@@ -46,7 +46,7 @@ type reconciled struct {
 func newReconciled(t *testing.T) *reconciled {
 	t.Helper()
 	r := &reconciled{T: t, now: time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC), listed: func() {}}
-	r.Model = ledger.NewModel(func() time.Time { return r.now }, nil)
+	r.Memory = storetest.NewMemory(func() time.Time { return r.now }, nil)
 	if err := r.BeginRebuild(t.Context(), org, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id strin
 
 // deps are the dependencies of a pass.
 func (r *reconciled) deps(w storetest.Around) ledger.Deps {
-	d := storetest.Deps(r.Model, w)
+	d := storetest.Deps(r.Memory, w)
 	d.CallTimeout = 10 * time.Second
 	return d
 }
@@ -185,7 +185,7 @@ func TestCallsDuringAPass(t *testing.T) {
 				}
 				lists++
 			}
-			if err := r.pass(r.Model); err != nil {
+			if err := r.pass(r.Memory); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, r.takes()); diff != "" {
@@ -257,11 +257,11 @@ func TestAPassKilledHalfway(t *testing.T) {
 		r.has("late", onePod)
 		r.has("other", onePod)
 		r.now = r.now.Add(2 * time.Minute)
-		err := r.pass(&halfway{r.Model, steps})
+		err := r.pass(&halfway{r.Memory, steps})
 		if err != nil && !errors.Is(err, errHalfway) {
 			t.Fatal(err)
 		}
-		if again := r.pass(r.Model); again != nil {
+		if again := r.pass(r.Memory); again != nil {
 			t.Fatal(again)
 		}
 		ann := func(a ledger.Amounts) string { return fmt.Sprint(owner, a) }

@@ -29,7 +29,7 @@ type gateway struct {
 // fleet are gateways at one store, whose contents the test replaces.
 type fleet struct {
 	t        *testing.T
-	store    *ledger.Model
+	store    *storetest.Memory
 	gateways []*gateway
 	found    []ledger.PlatformResource
 	listed   func()
@@ -38,7 +38,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, store: ledger.NewModel(time.Now, nil), alive: names, listed: func() {}}
+	f := &fleet{t: t, store: storetest.NewMemory(time.Now, nil), alive: names, listed: func() {}}
 	f.empty(1)
 	for _, name := range names {
 		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f, name: name}
@@ -55,7 +55,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 // empty replaces the contents of the store by those of an epoch that has nothing and is not complete, but for the first.
 func (f *fleet) empty(epochs int) {
 	f.t.Helper()
-	m := ledger.NewModel(time.Now, nil)
+	m := storetest.NewMemory(time.Now, nil)
 	for range epochs {
 		if err := m.BeginRebuild(f.t.Context(), org, "t"); err != nil {
 			f.t.Fatal(err)

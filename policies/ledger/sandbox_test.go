@@ -72,7 +72,7 @@ var sandboxBegan = time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC) //nolint:gochec
 // passes makes a pass that finds no drift.
 func (r *reconciled) passes(t *testing.T) {
 	t.Helper()
-	if err := r.pass(r.Model); err != nil {
+	if err := r.pass(r.Memory); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.report.Drifted) + len(r.report.Unmanaged); n > 0 {
@@ -84,7 +84,7 @@ func (r *reconciled) passes(t *testing.T) {
 func TestObserve(t *testing.T) {
 	r := newReconciled(t)
 	var log strings.Builder
-	l := &ledger.Ledger{Store: r.Model, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	l := &ledger.Ledger{Store: r.Memory, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	observe := func(a ledger.Amounts, ended time.Time) {
 		t.Helper()
 		if err := l.Observe(t.Context(), org, &ledger.PlatformResource{ID: "s", Amounts: a, Priced: true, Started: sandboxBegan, Ended: ended}, 30_000); err != nil {
@@ -115,7 +115,7 @@ func TestObserve(t *testing.T) {
 // A sandbox that does not say when it ended has ended when a response shows that.
 func TestObserveAnEndWithoutATime(t *testing.T) {
 	r := newReconciled(t)
-	l := &ledger.Ledger{Store: r.Model}
+	l := &ledger.Ledger{Store: r.Memory}
 	r.settle(ledger.Settlement{Hold: "lost", End: ledger.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
 	r.now = sandboxBegan.Add(30 * time.Minute)
 	if err := l.Observe(t.Context(), org, &ledger.PlatformResource{ID: "s", Priced: true, Started: sandboxBegan}, 0); err != nil {
@@ -136,7 +136,7 @@ func TestOutlookOfSandboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &ledger.History{Store: r.Model, Retention: ledger.DefaultConfig().History}
+	h := &ledger.History{Store: r.Memory, Retention: ledger.DefaultConfig().History}
 	plan := &ledger.Plan{Org: ledger.Budget{PerMonth: 100_000}}
 	outlooks, err := h.Outlooks(t.Context(), org, plan, &state)
 	if err != nil || len(outlooks) == 0 {
@@ -147,8 +147,11 @@ func TestOutlookOfSandboxes(t *testing.T) {
 			t.Errorf("%s: %+v, want 36000 by the end of the day and of the month", o.Scope, o)
 		}
 		for _, c := range o.Ceilings {
-			if !c.ExhaustedOn.IsZero() {
-				t.Errorf("%s is expected to be used up at %s", o.Scope, c.ExhaustedOn)
+			if !c.ExhaustedAt.IsZero() {
+				t.Errorf("%s is expected to be used up at %s", o.Scope, c.ExhaustedAt)
+			}
+			if c.Free != 100_000-36_000 {
+				t.Errorf("%s: %d free at the end of the month, want the limit without the cost of the sandbox", o.Scope, c.Free)
 			}
 		}
 	}

@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,7 +25,7 @@ type Scope struct {
 	ID   string
 }
 
-// String returns the name of the scope for people.
+// String returns the scope as shown in messages.
 func (s Scope) String() string {
 	switch s.Kind {
 	case KindKey, KindTeam:
@@ -39,7 +41,7 @@ type Owner struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// String returns the name of the owner for people.
+// String returns the owner as shown in messages.
 func (o Owner) String() string { return o.Scopes()[max(0, len(o.Scopes())-2)].String() }
 
 // Scopes returns the scopes that count an owner's resources: the key, the team and the organisation. It omits a key or a team that is not
@@ -72,7 +74,7 @@ func HolderOf(text string) Holder {
 	return Holder{incarnation, gateway}
 }
 
-// Metadata describes a resource or a hold for people and for the reconciler.
+// Metadata describes a resource or a hold, for display and for the reconciler.
 type Metadata struct {
 	// Operation and Decision identify the call that created the resource or hold.
 	Operation string `json:"operation,omitempty"`
@@ -92,11 +94,11 @@ type Metadata struct {
 	EndAt  int64 `json:"end_at,omitempty"`
 }
 
-// Reservation requests room in budgets for one call.
+// Reservation asks a [Store] to reserve amounts in budgets for one call.
 type Reservation struct {
-	// Hold is the ID of the hold and identifies the call. A repeat with the same Hold is the same reservation.
+	// Hold is the ID of the hold and identifies the call. A second reservation with the same Hold is a repeat of the first one.
 	Hold string
-	// Kind is the kind of the resource. Resource is its ID, or "" for a create.
+	// Kind is the kind of the resource. Resource is the ID of the resource, or "" for a call that creates one.
 	Kind, Resource string
 	// Owner pays for the resource. For an existing resource it must equal the owner in the ledger.
 	Owner Owner
@@ -109,7 +111,7 @@ type Reservation struct {
 	Holder Holder
 	// Waived are the names of ceilings that do not apply to the call; see [Ceiling.Name].
 	Waived []string
-	// Intent is recorded together with the hold, or nil. If the intent cannot be recorded, nothing is reserved.
+	// Intent, if not nil, is recorded together with the hold. If the intent cannot be recorded, nothing is reserved.
 	Intent *IntentRecord
 	// Limits are the limits of each of the owner's scopes, in the order of [Owner.Scopes].
 	Limits  [][Ceilings]int64
@@ -148,13 +150,13 @@ func (l Level) Sum() int64 { return l.Used + l.Reserved + l.Needs }
 // Outcome is the store's answer to a reservation.
 type Outcome struct {
 	Status Status
-	// Owner is the owner of the resource, for OtherOwner.
+	// Owner is the owner of the resource, if Status is OtherOwner.
 	Owner Owner
 	// Levels are the levels of each scope's ceilings, in the order of the owner's scopes; zero for ceilings without a limit.
 	Levels [][Ceilings]Level
-	// Scope and Ceiling are the indexes of the first ceiling that would be exceeded, for Refused.
+	// Scope and Ceiling are the indexes of the first ceiling that would be exceeded, if Status is Refused.
 	Scope, Ceiling int
-	// Held holds the reserved amounts, for Admitted.
+	// Held holds the reserved amounts, if Status is Admitted.
 	Held Amounts
 	// Sent is the time when the request was sent to the store, by this gateway's clock.
 	Sent time.Time
@@ -177,22 +179,22 @@ const (
 	Commit
 )
 
-// Settlement commits, releases or opens a hold.
+// Settlement commits or releases a hold, or marks it as open.
 type Settlement struct {
 	Hold string
 	End  End
 	// ResolveWithin is the time after which an open hold is released if no result is found.
 	ResolveWithin time.Duration
-	// NewID is the new ID of an open hold, "" to keep its ID. A hold that has that ID already is committed in full. With a commit, the
-	// hold NewID ends too.
+	// NewID is the new ID of an open hold; "" keeps the ID. If another hold has the ID NewID, that hold is committed in full. A commit or
+	// release also ends the hold NewID.
 	NewID string
 	// Job is the job whose one-time cost accrues, or nil. If the hold is missing, the cost accrues to the recorded owner of the job;
 	// without a recorded owner it is not charged, because the gateway did not submit the job.
 	Job *Job
 	// WholeReservation commits the reserved amounts instead of Amounts, and the maximum of a one-time cost; see [Hold.MaxCost].
 	WholeReservation bool
-	// Kind, Resource, Owner and Metadata describe the resource, for Commit. The values of the hold take precedence. Resource is "" for a
-	// one-time cost without a resource: then Amounts[Cost] accrues. If the hold is missing, it accrues only within a day of a rebuild,
+	// Kind, Resource, Owner and Metadata describe the resource, if End is Commit. The values of the hold take precedence. Resource is "" for a
+	// one-time cost without a resource. Then Amounts[Cost] accrues; if the hold is missing, the cost accrues only within a day of a rebuild,
 	// because only a loss of data can have removed the hold.
 	Kind, Resource string
 	Owner          Owner
@@ -203,7 +205,7 @@ type Settlement struct {
 	// From is the time when the cost of a new resource began, or when the cost of another resource changed. Zero means the time of the
 	// hold, or now.
 	From time.Time
-	// Intent updates the intent of the hold, or nil.
+	// Intent, if not nil, updates the intent of the hold.
 	Intent *IntentUpdate
 }
 
@@ -211,16 +213,16 @@ type Settlement struct {
 type Adjustment struct {
 	Kind, Resource string
 	// Version is the version of the record that the adjustment was computed from, 0 if there was no record, or [LiveSandbox]. Nothing is
-	// changed if the record has changed since then or if a call about the resource is in progress.
+	// changed if the record has changed since that version or if a call about the resource is in progress.
 	Version int64
 	Amounts Amounts
 	Gone    bool
 	// From is the time when the rate changed; a time before the record began to accrue is adjusted. Zero means now.
 	From time.Time
-	// Metadata describes a resource that is added or, if not empty, one that gets an owner.
+	// Metadata describes an added resource. If Owner is set and Metadata is not empty, it also replaces the metadata of a recorded resource.
 	Metadata Metadata
-	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an owner belongs to the owner that it had when an
-	// adjustment removed it within OwnerRetention, or else to the organisation; see [Reconciler].
+	// Owner is the new owner of the resource; nil keeps the owner. A resource added without an Owner belongs to its previous owner if an
+	// adjustment removed it within OwnerRetention, and otherwise to the organisation; see [Reconciler].
 	Owner *Owner
 }
 
@@ -239,7 +241,7 @@ const (
 	AdjustReturned
 )
 
-// OwnerRetention is the time that the owner of a resource is kept after an adjustment has removed the resource.
+// OwnerRetention is how long the owner of a resource is kept after an adjustment has removed the resource.
 const OwnerRetention = 30 * 24 * time.Hour
 
 // Record is one resource in the ledger.
@@ -260,14 +262,14 @@ type Record struct {
 // Hold is a reservation that has not ended.
 type Hold struct {
 	ID, Kind string
-	// Resource is "" for a create.
+	// Resource is "" for a call that creates a resource.
 	Resource string
 	Owner    Owner
 	Amounts  Amounts
 	Metadata Metadata
 	Holder   Holder
 	At       time.Time
-	// Open is set if the outcome of the call is unknown. Until is the time when the hold is released if no result is found.
+	// Open is set if the outcome of the call is unknown. Until is the time when an open hold is released if no result is found.
 	Open  bool
 	Until time.Time
 }
@@ -296,6 +298,16 @@ type State struct {
 	Holds     []Hold
 }
 
+// Sort sorts balances with the organisation first, then teams, then keys, and everything else by ID.
+func (s *State) Sort() {
+	rank := map[ScopeKind]int{KindOrg: 0, KindTeam: 1, KindKey: 2}
+	slices.SortFunc(s.Balances, func(a, b Balance) int {
+		return cmp.Or(cmp.Compare(rank[a.Scope.Kind], rank[b.Scope.Kind]), cmp.Compare(a.Scope.ID, b.Scope.ID))
+	})
+	slices.SortFunc(s.Resources, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Holds, func(a, b Hold) int { return cmp.Compare(a.ID, b.ID) })
+}
+
 // Job identifies a job of the run interface.
 type Job struct {
 	// Endpoint is the ID of the endpoint or model that runs the job.
@@ -305,17 +317,18 @@ type Job struct {
 // Accounts is the part of a [Store] that a [Ledger] uses.
 type Accounts interface {
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
-	// Settle commits, releases or opens a hold. Settling an ended hold changes nothing. If the hold is missing after a loss of data, a
-	// commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. It never
-	// lowers amounts that other calls have changed in the meantime. A removed resource does not return with a commit that arrives later.
+	// Settle commits or releases a hold, or marks it as open. Settling an ended hold changes nothing. If the hold is missing after a loss of
+	// data, a commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. A
+	// commit never lowers amounts that other calls have changed in the meantime, and does not add a resource that was removed before the
+	// commit arrived.
 	Settle(ctx context.Context, org string, s *Settlement) error
-	// Adjust makes adjustments and returns the outcome of each. Each adjustment is atomic by itself: if an error is returned, the first
-	// adjustments may have been made.
+	// Adjust makes adjustments and returns the outcome of each. Each adjustment is atomic, but the list is not: if Adjust returns an error,
+	// the adjustments at the beginning of the list may have been made.
 	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]AdjustResult, error)
-	// Owners returns the owners of resources, followed by the owners of jobs, and reports whether the ledger is complete. The owner is
-	// zero if unknown.
+	// Owners returns the owners of resources, followed by the owners of jobs, and reports whether the ledger is complete. An unknown owner is
+	// zero.
 	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
-	// SetJobOwner records the owner of a job for the given time. A later call for the same job changes nothing.
+	// SetJobOwner records the owner of a job. The record expires after keep. A later call for the same job changes nothing.
 	SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
 	Show(ctx context.Context, org string) (State, error)
 	// Balances returns the state with the balances of an owner's scopes only, in the order of the scopes.
@@ -327,9 +340,12 @@ type Store interface {
 	Accounts
 	RollupStore
 	RecoveryStore
-	accrualStore
 	NoticeStore
-	// Lock waits for a limited time until no other caller reconciles the ledger.
+	// AdjustAccrual applies an adjustment. The store remembers its ID for [AccrualRetention].
+	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
+	// MoveAccrual moves accrued costs between teams.
+	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
+	// Lock waits for a limited time until no other caller reconciles the ledger. unlock must be called afterwards.
 	Lock(ctx context.Context, org string) (unlock func(), err error)
 	// BeginRebuild announces that the ledger is being rebuilt. FinishRebuild declares the ledger complete, unless data was lost since
 	// BeginRebuild with the same token, and reports whether it is complete.

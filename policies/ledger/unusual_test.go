@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // An hour is told of when it has cost many times its usual, once a day and scope, and
@@ -44,7 +45,7 @@ func TestUnusualHours(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now := start
-			store := ledger.NewModel(func() time.Time { return now }, nil)
+			store := storetest.NewMemory(func() time.Time { return now }, nil)
 			history := &ledger.History{Store: store, Retention: ledger.DefaultConfig().History}
 			var told []string
 			alerts := &ledger.Alerts{

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// Watcher polls the heads of ledgers. It notices losses without a call, renews snapshots that are older than an interval, and
-// contributes this gateway's memory to the rebuilds of other gateways.
+// Watcher reads the newest version number of each ledger at intervals. It detects losses even if no calls arrive, renews snapshots that are
+// older than an interval, and supplies the entries that this gateway remembers when another gateway rebuilds a ledger.
 type Watcher struct {
 	*Snapshots
 
@@ -72,9 +72,13 @@ func (w *Watcher) lost(ctx context.Context, org string, h Head, rebuilds *errgro
 			img.rebuilding, img.failed = false, err
 		}()
 		return panics.Catch(func() {
-			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrEpochChanged) {
+			switch err = w.Loop.Rebuild(ctx, org); {
+			case errors.Is(err, ErrEpochChanged):
 				err = nil // the other rebuild completes the ledger
-			} else if err != nil && ctx.Err() == nil {
+			case err == nil || ctx.Err() != nil:
+			case errors.Is(err, ErrUnavailable): // for example, go-redis repeats an earlier dial error for up to a second after Redis returns
+				w.Logger.InfoContext(ctx, "rebuild of a lost ledger begins again at the next poll", "org", org, "error", err.Error())
+			default:
 				w.Logger.WarnContext(ctx, "cannot rebuild a lost ledger", "org", org, "error", err.Error())
 			}
 		})

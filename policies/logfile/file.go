@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -12,9 +13,9 @@ import (
 
 // File configures a log file and its rotation.
 type File struct {
-	Path     string `yaml:"path" doc:"path of the file; its directory must exist"`
-	MaxBytes int64  `yaml:"max_bytes" doc:"size at which the file is rotated; 0 means 100 MB" unit:"bytes"`
-	Keep     int    `yaml:"keep" doc:"number of rotated files to keep, named path.1, path.2 and so on; 0 means 5 files" unit:"files"`
+	Path     string `yaml:"path" doc:"path of the file in an existing directory"`
+	MaxBytes int64  `yaml:"max_bytes" doc:"size at which the file is rotated; default 100 MB" unit:"bytes"`
+	Keep     int    `yaml:"keep" doc:"rotated files to keep as path.1, path.2 and so on; default 5" unit:"files"`
 }
 
 // Validate checks f and joins the errors it finds, each with its path.
@@ -50,17 +51,12 @@ func (f File) Open() (list []*os.File, err error) {
 			return list, err
 		}
 		info, err := file.Stat()
-		for _, other := range known {
-			if err == nil && os.SameFile(info, other) {
-				err = os.ErrExist
-			}
-		}
-		if err != nil {
+		if err != nil || slices.ContainsFunc(known, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 			_ = file.Close()
-			if errors.Is(err, os.ErrExist) {
-				continue
+			if err != nil {
+				return list, err
 			}
-			return list, err
+			continue
 		}
 		known, list = append(known, info), append([]*os.File{file}, list...)
 	}

@@ -20,29 +20,7 @@ func copyTemplate(body, template object) (object, error) {
 			}
 		}
 	}
-	env, err := mergedEnv(body, template)
-	if err != nil {
-		return nil, err
-	}
-	if env != nil {
-		out["env"] = env
-	}
-	return out, nil
-}
-
-func mergedEnv(body, template object) (object, error) {
-	mine, err := section(body, "env")
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := section(template, "env")
-	if err != nil {
-		return nil, err
-	}
-	if mine == nil && theirs == nil {
-		return nil, nil
-	}
-	return overlay(theirs, mine), nil
+	return out, mergeSection(out, template, body, "env")
 }
 
 func hasAny(o object, names []string) bool {

@@ -77,12 +77,8 @@ func updateEndpoint(current, body, template object) (object, error) {
 	if err := settleCommand(out, source, body); err != nil {
 		return nil, err
 	}
-	workers, err := mergedSection(current, body, "workers")
-	if err != nil {
+	if err := mergeSection(out, current, body, "workers"); err != nil {
 		return nil, err
-	}
-	if workers != nil {
-		out["workers"] = workers
 	}
 	gpu, err := mergedGPU(current, body)
 	if err != nil {
@@ -106,6 +102,15 @@ func sameFamily(current, body object) error {
 		return fault(400, "/cpu", "the endpoint runs on GPUs")
 	}
 	return nil
+}
+
+// mergeSection sets a member of out to the merged members of base and over, if either has the member.
+func mergeSection(out, base, over object, name string) error {
+	merged, err := mergedSection(base, over, name)
+	if merged != nil {
+		out[name] = merged
+	}
+	return err
 }
 
 func mergedSection(current, body object, name string) (object, error) {

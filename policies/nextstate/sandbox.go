@@ -12,12 +12,8 @@ func createSandbox(id string, body, template object) (object, error) {
 	if image, has := template["image"]; has {
 		out["imageName"] = image
 	}
-	env, err := mergedEnv(body, template)
-	if err != nil {
+	if err := mergeSection(out, template, body, "env"); err != nil {
 		return nil, err
-	}
-	if env != nil {
-		out["env"] = env
 	}
 	return defaults(id, out), nil
 }

@@ -65,8 +65,7 @@ var members = []Reference{
 	{InBody, "networkVolumes.*", KindVolume, true},
 }
 
-// References returns the parameters and body members of the operation that can contain a resource ID. The operation need not have
-// all of the parameters.
+// References returns the parameters and body members that can contain a resource ID. The operation need not have all of these parameters.
 func (r Spec) References() []Reference {
 	var out []Reference
 	switch {
@@ -89,9 +88,9 @@ func (r Spec) References() []Reference {
 	return out
 }
 
-// Replace returns a copy of body with each ID at the reference replaced by to(id). Unchanged parts are shared with body.
-func (r Reference) Replace(body any, to func(id string) string) any {
-	return replace(body, strings.Split(r.Name, "."), to)
+// Replace returns a copy of body with each ID at the reference replaced with the result of translate. Unchanged parts are shared with body.
+func (r Reference) Replace(body any, translate func(id string) string) any {
+	return replace(body, strings.Split(r.Name, "."), translate)
 }
 
 func replace(v any, path []string, to func(string) string) any {

@@ -15,11 +15,11 @@ import (
 
 // DecisionLog configures where and how decisions are logged.
 type DecisionLog struct {
-	File          *logfile.File     `yaml:"file" doc:"write events to a file, with one JSON object per line"`
+	File          *logfile.File     `yaml:"file" doc:"write events to a file, one JSON object per line"`
 	Stdout        bool              `yaml:"stdout" doc:"write events to standard output"`
 	Service       *Service          `yaml:"service" doc:"send events to an HTTP service"`
-	Mask          []string          `yaml:"mask" doc:"additional values to replace by '***', as JSON Pointers into the event, e.g. /input/request/body/name. * matches any single member or item" reload:"live"`
-	Inputs        bool              `yaml:"inputs" doc:"record the inputs of jobs and the messages and prompts sent to language models, which are masked by default" reload:"live"`
+	Mask          []string          `yaml:"mask" doc:"additional values to replace by '***', as JSON Pointers into the event, such as /input/request/body/name, with * for any member or item" reload:"live"`
+	Inputs        bool              `yaml:"inputs" doc:"record job inputs and language model messages and prompts, which are masked by default" reload:"live"`
 	SampleAllowed float64           `yaml:"sample_allowed" doc:"fraction of allowed decisions to record, from 0 to 1. Denials, warnings, shadow results, exceptions, changes and errors are always recorded" reload:"live"`
 	Labels        map[string]string `yaml:"labels" doc:"labels added to every event" reload:"live"`
 
@@ -31,8 +31,8 @@ type DecisionLog struct {
 
 // Service is an HTTP service that receives batches in OPA's format: a POST request with a gzipped JSON array.
 type Service struct {
-	URL       string           `yaml:"url" doc:"URL, e.g. https://logs.example/logs"`
-	TokenFile files.Credential `yaml:"token_file" doc:"file that contains a bearer token and is read for every batch"`
+	URL       string           `yaml:"url" doc:"URL of the service, such as https://logs.example/logs"`
+	TokenFile files.Credential `yaml:"token_file" doc:"file with a bearer token, read for every batch"`
 
 	// Batch is the largest number of events in one request; 0 means 500.
 	Batch int `yaml:"-"`
@@ -52,9 +52,8 @@ func (c DecisionLog) Validate() error {
 	var errs fault.Found
 	errs.If(!(c.SampleAllowed >= 0 && c.SampleAllowed <= 1), "sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
 	for i, m := range c.Mask {
-		if _, err := ParseMask(m); err != nil {
-			errs.Add(fault.Index("mask", i), "%w", err)
-		}
+		_, err := ParseMask(m)
+		errs.If(err != nil, fault.Index("mask", i), "%w", err)
 	}
 	if c.File != nil {
 		errs = append(errs, fault.At("file", c.File.Validate()))

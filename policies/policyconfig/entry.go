@@ -1,18 +1,21 @@
 package policyconfig
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Entry enables one policy.
 type Entry struct {
-	Policy      string         `yaml:"policy" doc:"name of a library policy, or the <name> of an own package policies.<name>"`
-	Mode        Mode           `yaml:"mode" doc:"effect of a violation: enforce, warn or shadow; empty means enforce"`
-	Teams       []string       `yaml:"teams" doc:"apply the policy only to callers in these teams; empty means all teams"`
-	ExceptTeams []string       `yaml:"except_teams" doc:"exempt callers in these teams"`
-	Roles       []string       `yaml:"roles" doc:"apply the policy only to callers with at least one of these roles; empty means all callers"`
-	ExceptRoles []string       `yaml:"except_roles" doc:"exempt callers with at least one of these roles"`
-	Ratchet     bool           `yaml:"ratchet" doc:"allow an update, with a warning, if the resource already violates the policy to at least the same extent"`
-	Approvable  bool           `yaml:"approvable" doc:"allow operators to approve individual calls that the policy refuses; see docs/approvals.md"`
-	Params      map[string]any `yaml:"params" doc:"parameters of the policy; see docs/policies.md"`
+	Policy      string         `yaml:"policy" doc:"name of a built-in policy, or <name> of your own package policies.<name>"`
+	Mode        Mode           `yaml:"mode,omitempty" doc:"effect of a violation: enforce, warn or shadow; default enforce"`
+	Teams       []string       `yaml:"teams,omitempty,flow" doc:"apply the policy only to these teams; default all teams"`
+	ExceptTeams []string       `yaml:"except_teams,omitempty,flow" doc:"teams that are exempt"`
+	Roles       []string       `yaml:"roles,omitempty,flow" doc:"apply the policy only to callers with one of these roles; default all callers"`
+	ExceptRoles []string       `yaml:"except_roles,omitempty,flow" doc:"roles whose holders are exempt"`
+	Ratchet     bool           `yaml:"ratchet,omitempty" doc:"allow an update, with a warning, if the resource already violates the policy at least as much"`
+	Approvable  bool           `yaml:"approvable,omitempty" doc:"allow operators to approve calls that the policy refuses; see docs/approvals.md"`
+	Params      map[string]any `yaml:"params,omitempty" doc:"parameters; see docs/policies.md"`
 }
 
 // Mode is the effect of a violation.
@@ -29,12 +32,7 @@ const (
 )
 
 // OrDefault returns m, or ModeEnforce if m is empty.
-func (m Mode) OrDefault() Mode {
-	if m == "" {
-		return ModeEnforce
-	}
-	return m
-}
+func (m Mode) OrDefault() Mode { return cmp.Or(m, ModeEnforce) }
 
 // AppliesTo reports whether the entry applies to a caller with the given team and roles.
 func (e *Entry) AppliesTo(team string, roles []string) bool {

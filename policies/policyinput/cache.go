@@ -23,27 +23,24 @@ type Cache[V any] struct {
 type Key [sha256.Size]byte
 
 // NewCache returns a cache of up to size verdicts. size must be positive.
-func NewCache[V any](size int) (*Cache[V], error) {
-	cache, err := lru.New[Key, V](size)
-	if err != nil {
-		return nil, err
-	}
-	return &Cache[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}, size: size}, nil
+func NewCache[V any](size int) *Cache[V] {
+	cache, _ := lru.New[Key, V](size) // fails only for a size below 1
+	return &Cache[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}, size: size}
 }
 
 // Size returns the capacity of the cache.
 func (m *Cache[V]) Size() int { return m.size }
 
-// Key returns the cache key of a verdict that was computed from the part reads of d. of distinguishes several verdicts for the same
+// Key returns the cache key of a verdict that was computed from the part reads of d. variant distinguishes several verdicts for the same
 // document. ok is false if the verdict must not be cached, because it depends on the time or because the document contains a value that
 // cannot be encoded. Such a value also makes the evaluation fail.
-func (m *Cache[V]) Key(d *Document, reads *Projection, of int) (key Key, ok bool) {
+func (m *Cache[V]) Key(d *Document, reads *Projection, variant int) (key Key, ok bool) {
 	if reads.Touches("time") {
 		return key, false
 	}
 	buf, _ := m.buffers.Get().(*[]byte)
 	defer m.buffers.Put(buf)
-	b, err := appendPart(binary.AppendVarint((*buf)[:0], int64(of)), d.part(), reads)
+	b, err := appendPart(binary.AppendVarint((*buf)[:0], int64(variant)), d.part(), reads)
 	if err != nil {
 		return key, false
 	}

@@ -2,7 +2,6 @@ package policyinput
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
@@ -14,15 +13,11 @@ func (in *Input) Decoded() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := exported(d.part())
-	if err != nil {
-		return nil, err
-	}
-	out, _ := v.(map[string]any)
+	out, _ := exported(d.part()).(map[string]any)
 	return out, nil
 }
 
-func exported(v any) (any, error) {
+func exported(v any) any {
 	switch x := v.(type) {
 	case part:
 		out := map[string]any{}
@@ -34,35 +29,31 @@ func exported(v any) (any, error) {
 			if m.whole {
 				v = part{m.inner, v}
 			}
-			e, err := exported(v)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.name, err)
-			}
-			out[m.name] = e
+			out[m.name] = exported(v)
 		}
-		return out, nil
+		return out
 	case *catalog.Snapshot:
-		return map[string]any{"known": x != nil, "digest": x.Digest()}, nil
+		return map[string]any{"known": x != nil, "digest": x.Digest()}
 	case Money:
-		return json.Number(x.String()), nil
+		return json.Number(x.String())
 	case map[string]any:
 		if x == nil { // as policies see it
-			return map[string]any{}, nil
+			return map[string]any{}
 		}
-		return x, nil
+		return x
 	case []string:
 		out := make([]any, len(x))
 		for i, s := range x {
 			out[i] = s
 		}
-		return out, nil
+		return out
 	case map[string]string:
 		out := make(map[string]any, len(x))
 		for k, s := range x {
 			out[k] = s
 		}
-		return out, nil
+		return out
 	default:
-		return v, nil
+		return v
 	}
 }

@@ -5,10 +5,7 @@ import "testing"
 // A verdict is found again for the same policy and the same values of the members that were read. It is not cached if the policy
 // reads the time.
 func TestCacheKeys(t *testing.T) {
-	cache, err := NewCache[string](4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := NewCache[string](4)
 	const policy = 3
 	narrow := [][]string{{"caller", "team"}, {"resource", "after"}}
 	key := func(in *Input, reads [][]string, of int) (Key, bool) {

@@ -102,36 +102,66 @@ func typed[T any](r *reader, at string, given any) T {
 	return t
 }
 
-func (r *reader) whole(at string, given any) int64 {
+// number parses a number; null is zero.
+func number[T int64 | Money](r *reader, at string, given any, parse func(string) (T, error)) T {
 	text := typed[json.Number](r, at, given)
 	if text == "" {
 		return 0
 	}
-	n, err := text.Int64()
+	n, err := parse(text.String())
 	if err != nil {
 		r.fault(at, err.Error())
 	}
 	return n
 }
 
-func (r *reader) money(at string, given any) Money {
-	text := typed[json.Number](r, at, given)
-	if text == "" {
-		return 0
+func whole(text string) (int64, error) { return json.Number(text).Int64() }
+
+// field sets the value at to a member.
+func (r *reader) field(to any, at string, given any) {
+	switch to := to.(type) {
+	case *string:
+		*to = typed[string](r, at, given)
+	case *bool:
+		*to = typed[bool](r, at, given)
+	case *int64:
+		*to = number(r, at, given, whole)
+	case *Money:
+		*to = number(r, at, given, catalog.ParseMoney)
+	case **Money:
+		if given != nil {
+			*to = new(number(r, at, given, catalog.ParseMoney))
+		}
+	case *time.Time:
+		*to = r.time(at, given)
+	case *[]string:
+		for i, item := range typed[[]any](r, at, given) {
+			*to = append(*to, typed[string](r, fmt.Sprintf("%s/%d", at, i), item))
+		}
+	case *map[string]string:
+		for name, v := range typed[object](r, at, given) {
+			if *to == nil {
+				*to = make(map[string]string)
+			}
+			(*to)[name] = typed[string](r, at+"/"+name, v)
+		}
+	case *map[string]any:
+		*to = typed[object](r, at, given)
+	case *any:
+		*to = given
 	}
-	m, err := catalog.ParseMoney(text.String())
-	if err != nil {
-		r.fault(at, err.Error())
-	}
-	return m
 }
 
-func (r *reader) strings(at string, given any) []string {
-	var out []string
-	for i, item := range typed[[]any](r, at, given) {
-		out = append(out, typed[string](r, fmt.Sprintf("%s/%d", at, i), item))
+func (r *reader) time(at string, given any) time.Time {
+	text := typed[string](r, at, given)
+	if text == "" {
+		return time.Time{}
 	}
-	return out
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		r.fault(at, "is not a time")
+	}
+	return t
 }
 
 // catalog returns a placeholder for the price list, because documents only contain its digest.

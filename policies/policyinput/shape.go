@@ -65,13 +65,63 @@ func describe(doc string, members ...*member) *shape {
 	return s
 }
 
-// field describes a member that is stored in the Go value in the same form as in the document.
-func field[T, V any](name, doc string, schema object, at func(*T) *V) *member {
+// field describes a member that is stored in the Go value. The type of the value determines the schema.
+func field[T, V any](name, doc string, at func(*T) *V) *member {
 	return &member{
-		name: name, doc: doc, schema: schema,
-		value: func(of any) any { return *at(pointer[T](of)) },
-		read:  func(r *reader, of any, path string, given any) { *at(pointer[T](of)) = typed[V](r, path, given) },
+		name: name, doc: doc, schema: schemaOf(new(V)),
+		value: func(of any) any {
+			v := at(pointer[T](of))
+			switch v := any(v).(type) {
+			case **Money:
+				return orNull(*v)
+			case *time.Time:
+				return timeText(*v)
+			}
+			return *v
+		},
+		read: func(r *reader, of any, path string, given any) { r.field(at(pointer[T](of)), path, given) },
 	}
+}
+
+// schemaOf returns the schema of a value, given by a pointer to it.
+func schemaOf(value any) object {
+	switch value.(type) {
+	case *string:
+		return kind("string")
+	case *bool:
+		return kind("boolean")
+	case *int64:
+		return kind("integer")
+	case *Money:
+		return kind("number")
+	case **Money:
+		return kind("number", "null")
+	case *time.Time:
+		return kind("string", "null")
+	case *[]string:
+		return listOf(kind("string"))
+	case *map[string]string:
+		return mapOf(kind("string"))
+	case *map[string]any:
+		return mapOf(true)
+	}
+	return nil // anything
+}
+
+// orNull returns *v, or nil if v is nil.
+func orNull[V any](v *V) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+// timeText returns a time in RFC 3339, or nil if it is zero.
+func timeText(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // derived describes a member that is computed from others.
@@ -109,13 +159,7 @@ func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member
 }
 
 // pointer converts of to the type for which the members of a shape are described.
-func pointer[T any](of any) *T {
-	p, ok := of.(*T)
-	if !ok {
-		panic("policyinput: a shape is used for another type")
-	}
-	return p
-}
+func pointer[T any](of any) *T { return of.(*T) }
 
 // kind returns the schema of one or more JSON types.
 func kind(names ...string) object {
@@ -135,71 +179,6 @@ func mapOf(values any) object { return object{"type": "object", "additionalPrope
 // listOf returns the schema of a list.
 func listOf(items object) object { return object{"type": "array", "items": items} }
 
-func str[T any](name, doc string, at func(*T) *string) *member {
-	return field(name, doc, kind("string"), at)
-}
-
-// stringMap describes a map of strings.
-func stringMap[T any](name, doc string, at func(*T) *map[string]string) *member {
-	m := field(name, doc, mapOf(kind("string")), at)
-	m.read = func(r *reader, of any, path string, given any) {
-		out := at(pointer[T](of))
-		for key, v := range typed[object](r, path, given) {
-			if *out == nil {
-				*out = make(map[string]string)
-			}
-			(*out)[key] = typed[string](r, path+"/"+key, v)
-		}
-	}
-	return m
-}
-
-func boolean[T any](name, doc string, at func(*T) *bool) *member {
-	return field(name, doc, kind("boolean"), at)
-}
-
-func whole[T any](name, doc string, at func(*T) *int64) *member {
-	m := field(name, doc, kind("integer"), at)
-	m.read = func(r *reader, of any, path string, given any) { *at(pointer[T](of)) = r.whole(path, given) }
-	return m
-}
-
-// usd describes an amount in USD.
-func usd[T any](name, doc string, at func(*T) *Money) *member {
-	m := field(name, doc, kind("number"), at)
-	m.read = func(r *reader, of any, path string, given any) { *at(pointer[T](of)) = r.money(path, given) }
-	return m
-}
-
-// limit describes an amount in USD that may be null.
-func limit[T any](name, doc string, at func(*T) **Money) *member {
-	return &member{
-		name: name, doc: doc, schema: kind("number", "null"),
-		value: func(of any) any { return orNull(*at(pointer[T](of))) },
-		read: func(r *reader, of any, path string, given any) {
-			if given != nil {
-				m := r.money(path, given)
-				*at(pointer[T](of)) = &m
-			}
-		},
-	}
-}
-
-// orNull returns *v, or nil if v is nil.
-func orNull[V any](v *V) any {
-	if v == nil {
-		return nil
-	}
-	return *v
-}
-
-// anything describes a member of any type.
-func anything[T any](name, doc string, at func(*T) *any) *member {
-	m := field(name, doc, nil, at)
-	m.read = func(_ *reader, of any, _ string, given any) { *at(pointer[T](of)) = given }
-	return m
-}
-
 // price describes a price that may be unknown.
 func price[T any](name, doc string, at func(*T) catalog.Price) *member {
 	return derived(name, doc, kind("number", "null"), func(of *T) any {
@@ -211,33 +190,14 @@ func price[T any](name, doc string, at func(*T) catalog.Price) *member {
 	})
 }
 
-// moment describes an RFC 3339 time that may be null.
-func moment[T any](name, doc string, at func(*T) *time.Time) *member {
-	return &member{
-		name: name, doc: doc, schema: kind("string", "null"),
-		value: func(of any) any {
-			t := *at(pointer[T](of))
-			if t.IsZero() {
-				return nil
-			}
-			return t.UTC().Format(time.RFC3339Nano)
-		},
-		read: func(r *reader, of any, path string, given any) {
-			text := typed[string](r, path, given)
-			if text == "" {
-				return
-			}
-			t, err := time.Parse(time.RFC3339Nano, text)
-			if err != nil {
-				r.fault(path, "is not a time")
-			}
-			*at(pointer[T](of)) = t
-		},
-	}
+// Schema returns the JSON Schema (2020-12) of the document as formatted JSON.
+func Schema() []byte {
+	text, _ := json.MarshalIndent(DecodedSchema(), "", "  ") // strings, lists and maps always marshal
+	return append(text, '\n')
 }
 
-// Schema returns the JSON Schema (2020-12) of the document. Policies are type-checked against it.
-func Schema() []byte {
+// DecodedSchema returns the JSON Schema of the document as decoded JSON. Policies are type-checked against it.
+func DecodedSchema() map[string]any {
 	s := documentShape.schema(documentShape.doc)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Policy input, version 1"
@@ -245,14 +205,11 @@ func Schema() []byte {
 	for _, m := range resources(s) {
 		m["$ref"] = "#/$defs/state"
 	}
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		panic("policyinput: " + err.Error()) // strings, lists and maps always marshal
-	}
-	return append(text, '\n')
+	return s
 }
 
-// Described returns the schema of the decoded document, including the given schemas of bodies and resources.
+// Described returns the JSON schema of the policy input. body and resource are the schemas of request bodies and of resources; Described
+// inserts them where the input contains a body or a resource.
 func Described(body, resource map[string]any) map[string]any {
 	s := documentShape.schema("")
 	maps.Copy(below(s, "request", "body"), body)

@@ -55,9 +55,9 @@ func (w *AccessTracer) hiddenRefs(expr *ast.Expr) []int {
 	return out
 }
 
-// References calls see for each reference to the input within x, with the terms after the root. If there are no such terms, the reference
+// References calls visit for each reference to the input within x, with the terms after the root. If there are no such terms, the reference
 // is to the whole input.
-func References(x any, see func(terms []*ast.Term)) { references(x, true, see) }
+func References(x any, visit func(terms []*ast.Term)) { references(x, true, visit) }
 
 // references is References; if bodies is not set, it skips references in bodies.
 func references(x any, bodies bool, see func(terms []*ast.Term)) {
@@ -111,7 +111,7 @@ func (w *AccessTracer) Begin(q *topdown.Query) *topdown.Query {
 // HiddenReads returns the JSON Pointers to the hidden values that the query read.
 func (w *AccessTracer) HiddenReads() []string { return w.pointers(w.now) }
 
-// Touched returns the pointers of the hidden values that a read of any of the paths includes.
+// Touched returns the pointers of the hidden values that reading any of the paths would expose.
 func (w *AccessTracer) Touched(paths ...[]string) []string {
 	seen := map[int]bool{}
 	for _, path := range paths {

@@ -40,7 +40,7 @@ func (p *player) compare(e *event, now outcome) {
 		difference(without(was.warn, advice), without(now.warn, advice)),
 		difference(without(was.shadow, advice), without(now.shadow, advice)),
 	); len(who) > 0 {
-		add(ChangedAdvice, who, e.example(toReasons(before), toReasons(after), openTexts(now.open, policies.ModeWarn, policies.ModeShadow)))
+		add(ChangedAdvice, who, e.example(before, after, openTexts(now.open, policies.ModeWarn, policies.ModeShadow)))
 		return
 	}
 	add(Same, nil, Example{})
@@ -48,10 +48,9 @@ func (p *player) compare(e *event, now outcome) {
 
 // example returns the call for the report.
 func (e *event) example(was, now []Reason, missing []string) Example {
-	return Example{
-		DecisionID: e.id, Time: e.at, Org: e.org, Team: e.team, Key: e.key, Operation: e.operation,
-		Was: was, Now: now, Missing: missing,
-	}
+	x := e.Example
+	x.Was, x.Now, x.Missing = was, now, missing
+	return x
 }
 
 // refusal returns the reasons why a call is refused, or nil.
@@ -59,41 +58,28 @@ func (v *verdict) refusal() []Reason {
 	if v.failed != "" {
 		return []Reason{{Message: v.failed}}
 	}
-	return toReasons(v.deny)
+	return v.deny
 }
 
-func toReasons(list []reason) []Reason {
-	var out []Reason
-	for _, r := range list {
-		out = append(out, Reason{Policy: r.policy, Message: r.message, Pointer: r.pointer})
-	}
-	return out
-}
-
-func names(list []reason) []string {
+func names(list []Reason) []string {
 	var out []string
 	for _, r := range list {
-		out = append(out, r.policy)
+		out = append(out, r.Policy)
 	}
 	return out
 }
 
 // without returns list without the reasons of some policies.
-func without(list []reason, policies []string) []reason {
-	return slices.DeleteFunc(slices.Clone(list), func(r reason) bool { return slices.Contains(policies, r.policy) })
+func without(list []Reason, policies []string) []Reason {
+	return slices.DeleteFunc(slices.Clone(list), func(r Reason) bool { return slices.Contains(policies, r.Policy) })
 }
 
 // difference returns the policies that have a reason in only one of the lists.
-func difference(a, b []reason) []string {
+func difference(a, b []Reason) []string {
 	var out []string
-	for _, r := range a {
-		if !slices.Contains(b, r) {
-			out = append(out, r.policy)
-		}
-	}
-	for _, r := range b {
-		if !slices.Contains(a, r) {
-			out = append(out, r.policy)
+	for _, r := range slices.Concat(a, b) {
+		if !slices.Contains(a, r) || !slices.Contains(b, r) {
+			out = append(out, r.Policy)
 		}
 	}
 	return out

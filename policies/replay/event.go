@@ -3,6 +3,7 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -19,35 +20,30 @@ const maxEvent = 32 << 20
 
 // event is a decision in the log.
 type event struct {
-	id, org, at string
-	old         verdict
-	lifted      []lifted
-	recorded    *policyinput.Recorded
-	team, key   string
-	operation   string
+	Example  // without the decisions
+	old      verdict
+	lifted   []lifted
+	recorded *policyinput.Recorded
 }
 
 // verdict is the part of a decision that replay compares.
 type verdict struct {
-	deny, warn, shadow []reason
+	deny, warn, shadow []Reason
 	failed             string // why there was no decision
 }
 
 func (v *verdict) refused() bool { return v.failed != "" || len(v.deny) > 0 }
 
-// reason is a violation.
-type reason struct{ policy, message, pointer string }
-
 // lifted is a violation despite which the call was allowed: by an approval, or by an exception for this violation.
 type lifted struct {
-	reason
+	Reason
 	approved bool
 }
 
 // denies returns the violations among list that the call's approval and exceptions do not cover. An approval covers all violations of a policy.
-func (e *event) denies(list []reason) []reason {
-	return slices.DeleteFunc(list, func(r reason) bool {
-		return slices.ContainsFunc(e.lifted, func(l lifted) bool { return l.reason == r || l.approved && l.policy == r.policy })
+func (e *event) denies(list []Reason) []Reason {
+	return slices.DeleteFunc(list, func(r Reason) bool {
+		return slices.ContainsFunc(e.lifted, func(l lifted) bool { return l.Reason == r || l.approved && l.Policy == r.Policy })
 	})
 }
 
@@ -106,23 +102,29 @@ func parse(raw []byte) (*event, error) {
 		return nil, err
 	}
 	e := &event{}
-	e.id, _ = m["decision_id"].(string)
-	e.at, _ = m["timestamp"].(string)
-	custom, _ := m["custom"].(map[string]any)
-	e.org, _ = custom["org"].(string)
-	doc, ok := m["input"].(map[string]any)
-	if !ok {
-		return e, fmt.Errorf("%w: input is missing", errOther)
-	}
-	masked, err := hiddenBelowInput(m)
+	e.DecisionID, e.Time = text(m, "decision_id"), text(m, "timestamp")
+	e.Org = text(object(m, "custom"), "org")
+	doc, masked, err := inputOf(m)
 	if err != nil {
 		return e, err
 	}
-	e.describe(doc)
+	caller := object(doc, "caller")
+	e.Org = cmp.Or(e.Org, text(caller, "org"))
+	e.Team, e.Key, e.Operation = text(caller, "team"), text(caller, "key"), text(object(doc, "request"), "operation")
 	if e.recorded, err = policyinput.ParseRecorded(doc, masked); err != nil {
 		return e, err
 	}
 	return e, e.verdict(m)
+}
+
+func object(m map[string]any, member string) map[string]any {
+	o, _ := m[member].(map[string]any)
+	return o
+}
+
+func text(m map[string]any, member string) string {
+	s, _ := m[member].(string)
+	return s
 }
 
 func decoded(raw []byte) (m map[string]any, err error) {
@@ -143,6 +145,10 @@ func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return inputOf(m)
+}
+
+func inputOf(m map[string]any) (input map[string]any, masked []string, err error) {
 	input, ok := m["input"].(map[string]any)
 	if !ok {
 		return nil, nil, fmt.Errorf("%w: input is missing", errOther)
@@ -151,34 +157,21 @@ func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	return input, masked, err
 }
 
-// describe records the caller and the operation for the report.
-func (e *event) describe(doc map[string]any) {
-	caller, _ := doc["caller"].(map[string]any)
-	if e.org == "" {
-		e.org, _ = caller["org"].(string)
-	}
-	e.team, _ = caller["team"].(string)
-	e.key, _ = caller["key"].(string)
-	request, _ := doc["request"].(map[string]any)
-	e.operation, _ = request["operation"].(string)
-}
-
 // verdict decodes the decision.
 func (e *event) verdict(m map[string]any) error {
 	if fault, ok := m["error"].(map[string]any); ok {
-		text, _ := fault["message"].(string)
-		e.old.failed = "no decision: " + text
+		e.old.failed = "no decision: " + text(fault, "message")
 		return nil
 	}
 	result, ok := m["result"].(map[string]any)
 	if !ok {
 		return fmt.Errorf("%w: result is missing", errOther)
 	}
-	for name, take := range map[string]func(r reason, exception string){
-		"deny":     func(r reason, _ string) { e.old.deny = append(e.old.deny, r) },
-		"warn":     func(r reason, _ string) { e.old.warn = append(e.old.warn, r) },
-		"shadow":   func(r reason, _ string) { e.old.shadow = append(e.old.shadow, r) },
-		"excepted": func(r reason, by string) { e.lifted = append(e.lifted, lifted{r, strings.HasPrefix(by, "ap-")}) },
+	for name, take := range map[string]func(r Reason, exception string){
+		"deny":     func(r Reason, _ string) { e.old.deny = append(e.old.deny, r) },
+		"warn":     func(r Reason, _ string) { e.old.warn = append(e.old.warn, r) },
+		"shadow":   func(r Reason, _ string) { e.old.shadow = append(e.old.shadow, r) },
+		"excepted": func(r Reason, by string) { e.lifted = append(e.lifted, lifted{r, strings.HasPrefix(by, "ap-")}) },
 	} {
 		items, _ := result[name].([]any)
 		if len(items) == 0 && result[name] != nil {
@@ -186,11 +179,7 @@ func (e *event) verdict(m map[string]any) error {
 		}
 		for _, item := range items {
 			v, _ := item.(map[string]any)
-			text := func(member string) string {
-				s, _ := v[member].(string)
-				return s
-			}
-			take(reason{text("policy"), text("message"), text("pointer")}, text("exception"))
+			take(Reason{text(v, "policy"), text(v, "message"), text(v, "pointer")}, text(v, "exception"))
 		}
 	}
 	return nil

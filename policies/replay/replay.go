@@ -62,7 +62,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 	r := p.report
 	r.Read++
 	e, err := parse(raw)
-	if e != nil && p.opts.Org != "" && e.org != p.opts.Org {
+	if e != nil && p.opts.Org != "" && e.Org != p.opts.Org {
 		r.Skipped++
 		return nil
 	}
@@ -80,12 +80,12 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 		}
 		return nil
 	}
-	org := e.org
+	org := e.Org
 	if p.opts.As != "" {
-		if p.only != "" && p.only != e.org {
-			return fmt.Errorf("%w: %s, %s", ErrSeveralOrgs, p.only, e.org)
+		if p.only != "" && p.only != e.Org {
+			return fmt.Errorf("%w: %s, %s", ErrSeveralOrgs, p.only, e.Org)
 		}
-		org, p.only = p.opts.As, e.org
+		org, p.only = p.opts.As, e.Org
 	}
 	now, err := p.decide(ctx, org, e)
 	if err != nil {
@@ -163,10 +163,10 @@ func changed(rec *policyinput.Recorded, changes []policies.Mutation) (*policyinp
 	return out, err
 }
 
-func reasons(list []policies.Violation) []reason {
-	var out []reason
+func reasons(list []policies.Violation) []Reason {
+	var out []Reason
 	for _, v := range list {
-		out = append(out, reason{v.Policy, v.Message, v.Pointer})
+		out = append(out, Reason{v.Policy, v.Message, v.Pointer})
 	}
 	return out
 }

@@ -17,27 +17,24 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Defaults of a Config.
-const (
-	DefaultPrefix   = "tollgate:rl:"
-	DefaultRecovery = 5 * time.Second
-)
+// DefaultPrefix is the default of Config.Prefix.
+const DefaultPrefix = "tollgate:rl:"
 
 // Config configures a Store. The zero Config is usable.
 type Config struct {
-	// Prefix is the prefix of every key; several installations can share a Redis with different prefixes. Default: DefaultPrefix. It must
-	// not contain braces.
+	// Prefix is the prefix of every key, by default DefaultPrefix. Several installations can share a Redis with different prefixes. A prefix
+	// must not contain braces.
 	Prefix string `yaml:"prefix,omitempty"`
-	// Recovery limits the time without admitted calls after the server restarted or was replaced, while gateways restore their counts. It
-	// must be at least MinRecovery. Default: DefaultRecovery. A negative value trusts a new server immediately, which may admit up to
-	// another quota if it has lost its data.
+	// Recovery is the maximum length of the pause after the server restarted or was replaced. During the pause, gateways restore their counts
+	// and no calls are admitted. The default is [ratelimit.DefaultRecovery], the minimum MinRecovery. If Recovery is negative, there is no pause: a server
+	// that has lost its data may then admit up to another full quota.
 	Recovery time.Duration `yaml:"recovery,omitempty"`
-	// Now is the clock used to measure recovery. Default: time.Now.
+	// Now returns the current time, by default time.Now. It is used to measure the pause.
 	Now func() time.Time `yaml:"-"`
 }
 
-// MinRecovery is the shortest recovery: a gateway learns about a replaced server with one heartbeat, and has restored its counts before
-// the next one.
+// MinRecovery is the minimum of Config.Recovery: a gateway learns about a replaced server with one heartbeat, and has restored its counts
+// before the next heartbeat.
 const MinRecovery = 2 * ratelimit.HeartbeatInterval
 
 // Validate checks c and joins the errors it finds, each with the name of the field.
@@ -53,7 +50,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does not own its client.
+// Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does not close its client.
 type Store struct {
 	client  Client
 	once    noRetryScripter
@@ -68,8 +65,8 @@ type Store struct {
 
 var _ ratelimit.Store = (*Store)(nil)
 
-// New returns a Store that uses client, which should come from [Open]. It does not connect. It rejects a client that does not obey
-// deadlines, and adds a hook to the client that detects new connections.
+// New returns a Store that uses client, which should come from [Open]. New does not connect. It adds a hook to client that detects new
+// connections. It returns an error if client does not obey deadlines.
 func New(client Client, config Config) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: the client is required")
@@ -83,7 +80,7 @@ func New(client Client, config Config) (*Store, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{
 		client:  client,
-		once:    noRetryScripter{client, client},
+		once:    noRetryScripter{client},
 		watch:   newWatch(client, config),
 		prefix:  config.Prefix,
 		cluster: cluster,
@@ -96,7 +93,7 @@ func New(client Client, config Config) (*Store, error) {
 	return s, nil
 }
 
-// Group implements [ratelimit.Store]. On a cluster, calls of different organisations cannot share a script call.
+// Group implements [ratelimit.Store]. On a cluster, each organisation is a group, because one script call cannot use several slots.
 func (s *Store) Group(org string) string {
 	if s.cluster {
 		return org
@@ -111,13 +108,10 @@ func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
 	if err := s.run(ctx, e, s.Group(ops[0].Org), ops); err != nil {
-		return 0, fmt.Errorf("redisstore: apply: %w", err)
+		return 0, wrap("apply", err)
 	}
 	now, err := e.decode(ops)
-	if err != nil {
-		return 0, fmt.Errorf("redisstore: apply: %w", err)
-	}
-	return now, nil
+	return now, wrap("apply", err)
 }
 
 // Adjust implements [ratelimit.Store].
@@ -156,17 +150,17 @@ func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error 
 }
 
 // Heartbeat implements [ratelimit.Store].
-func (s *Store) Heartbeat(ctx context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
+func (s *Store) Heartbeat(ctx context.Context, gateway string, ttl time.Duration) (ratelimit.HeartbeatResult, error) {
 	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
 	if s.watch.unheard.Swap(false) {
-		return ratelimit.HeartbeatResult{}, wrap("beat", ratelimit.ErrRestarted)
+		return ratelimit.HeartbeatResult{}, wrap("heartbeat", ratelimit.ErrRestarted)
 	}
 	epoch := s.watch.epoch.Load()
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
 	if err := s.run(ctx, e, "", nil); err != nil {
-		return ratelimit.HeartbeatResult{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("heartbeat", err)
 	}
 	now := e.numbers[0]
 	key, roll := s.prefix+"gateways", s.prefix+s.watch.roll()
@@ -174,24 +168,24 @@ func (s *Store) Heartbeat(ctx context.Context, gateway string, within time.Durat
 	var resets *redis.StringCmd
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: gateway})
-		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now-within.Milliseconds(), 10))
-		p.PExpire(ctx, key, within)
+		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now-ttl.Milliseconds(), 10))
+		p.PExpire(ctx, key, ttl)
 		live = p.ZRange(ctx, key, 0, -1)
 		restored = p.SMembers(ctx, roll)
 		resets = p.Get(ctx, s.prefix+"resets")
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return ratelimit.HeartbeatResult{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("heartbeat", err)
 	}
 	if err := s.watch.check(ctx, epoch); err != nil {
-		return ratelimit.HeartbeatResult{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("heartbeat", err)
 	}
 	p := ratelimit.HeartbeatResult{Live: len(live.Val())}
-	p.GatewayLost = s.watch.heard(epoch, live.Val(), restored.Val(), within)
+	p.GatewayLost = s.watch.heard(epoch, live.Val(), restored.Val(), ttl)
 	if err := resets.Err(); err == nil {
 		if p.Resets, err = resets.Int64(); err != nil {
-			return ratelimit.HeartbeatResult{}, wrap("beat", err)
+			return ratelimit.HeartbeatResult{}, wrap("heartbeat", err)
 		}
 	}
 	return p, nil
@@ -201,12 +195,12 @@ func (s *Store) Heartbeat(ctx context.Context, gateway string, within time.Durat
 const restoredTTL = time.Hour
 
 // Restore implements [ratelimit.Store].
-func (s *Store) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
+func (s *Store) Restore(ctx context.Context, gateway string, timeout time.Duration, adjust func(context.Context) error) error {
 	epoch := s.watch.epoch.Load()
 	if err := adjust(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// The set belongs to the server that received the adjustments; otherwise the check fails.
 	key := s.prefix + s.watch.roll()
@@ -259,12 +253,12 @@ func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []rate
 // Alive returns the names of the gateways with a recent heartbeat, sorted.
 func (s *Store) Alive() []string { return s.watch.alive() }
 
-// Snapshot implements [ratelimit.Store]. It reads keys one after another, so counts of different scopes may be from slightly different
-// times.
+// Snapshot implements [ratelimit.Store]. It reads keys one after another, so the counts of different scopes may come from slightly
+// different times.
 func (s *Store) Snapshot(ctx context.Context, org string) (ratelimit.Snapshot, error) {
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
-		return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show: %w", err)
+		return ratelimit.Snapshot{}, fmt.Errorf("redisstore: snapshot: %w", err)
 	}
 	keys, err := s.client.SMembers(ctx, indexKey(s.prefix, org)).Result()
 	if err != nil || len(keys) == 0 {
@@ -292,14 +286,14 @@ func (s *Store) Snapshot(ctx context.Context, org string) (ratelimit.Snapshot, e
 		}
 		scope, err := decodeScope(strings.TrimPrefix(key, stem), text)
 		if err != nil {
-			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show %s: %w", key, err)
+			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: snapshot: %s: %w", key, err)
 		}
 		if scope.State.Index[2] < today.Index[2] {
 			continue // left over from yesterday
 		}
 		scope.State.Advance(snap.Now)
 		if scope.Leases, err = decodeLeases(key, leases, scope.State.Index[2]); err != nil {
-			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show %s: %w", key, err)
+			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: snapshot: %s: %w", key, err)
 		}
 		snap.Scopes = append(snap.Scopes, scope)
 	}
@@ -316,19 +310,11 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("redisstore: %s: %w", what, err)
 }
 
-// noRetryScripter runs scripts with commands that are never repeated: neither by the client's retries, nor by the redirects of a
-// cluster client unless the node reports that nothing was executed (MOVED, ASK).
-type noRetryScripter struct {
-	redis.Scripter
-	client Client
-}
+// noRetryScripter runs scripts with commands that are never repeated by the client's retries. The redirects of a cluster client repeat a
+// command only if the node reports that nothing was executed (MOVED, ASK).
+type noRetryScripter struct{ Client }
 
 var _ redis.Scripter = noRetryScripter{}
-
-type noRetryCmd struct{ *redis.Cmd }
-
-// NoRetry implements [redis.Cmder].
-func (noRetryCmd) NoRetry() bool { return true }
 
 func (o noRetryScripter) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return o.run(ctx, "evalsha", sha, keys, args)
@@ -347,6 +333,6 @@ func (o noRetryScripter) run(ctx context.Context, name, script string, keys []st
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	// The error is stored in cmd, where callers read it.
-	_ = o.client.Process(ctx, noRetryCmd{cmd})
+	_ = o.Process(ctx, noRetryCmder{cmd})
 	return cmd
 }

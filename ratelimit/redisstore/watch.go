@@ -18,10 +18,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// serverWatch detects that the server of a client has restarted or was replaced, and may therefore have less data. Either requires a
-// new connection or, in a cluster whose replicas have connections before they are promoted, a changed list of masters. Only after one
-// of these signs does it identify the server, after the exchange that needed the connection. If the server has changed, the outcome of
-// that exchange is invalid: it may have been charged, but to counts that cannot be trusted.
+// serverWatch detects that the server of a client has restarted or was replaced, and may therefore have less data. Both cause a new
+// connection or, in a cluster whose replicas have connections before they are promoted, a changed list of masters. After one of these
+// signs, it identifies the server as soon as the current request has finished. If the server has changed, the outcome of the request is
+// invalid: it may have been charged, but to counts that cannot be trusted.
 //
 // After a failover by Sentinel the old master may still run, and a connection made at that moment may lead to it. It would then be
 // mistaken for the server that the other gateways use. Therefore with Sentinel, where an address identifies a server, a connection to
@@ -56,14 +56,14 @@ type serverWatch struct {
 	peers map[string]time.Time
 	// since is the time when the latest change was detected, and until the end of the pause after it, in Unix nanoseconds.
 	since, until atomic.Int64
-	// unheard is set if the change was detected by an exchange of another user of the server.
+	// unheard is set if the change was detected by a command of another user of the server.
 	unheard atomic.Bool
 	// gatewayLost is the latest epoch whose pause ended although a gateway was missing.
 	gatewayLost atomic.Int64
 }
 
 func newWatch(client Client, config Config) *serverWatch {
-	config.Recovery = cmp.Or(config.Recovery, DefaultRecovery)
+	config.Recovery = cmp.Or(config.Recovery, ratelimit.DefaultRecovery)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -102,7 +102,7 @@ func (w *serverWatch) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// changed begins a pause and invalidates the exchanges in progress.
+// changed begins a pause and invalidates the requests in progress.
 func (w *serverWatch) changed() {
 	if w.config.Recovery < 0 {
 		return
@@ -185,8 +185,8 @@ func (w *serverWatch) roll() string {
 }
 
 // heard records the live gateways, and during a pause the gateways that have restored their counts. The pause ends when no gateway is
-// missing, but not before every gateway has had time for a heartbeat. Exchanges from before the change remain invalid. heard returns true
-// if the pause is about to end although a gateway is missing.
+// missing, but not before every gateway has had time for a heartbeat. Requests from before the change remain invalid. heard returns true if
+// the pause is about to end although a gateway is missing.
 func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.Duration) (gatewayLost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +230,7 @@ func (w *serverWatch) alive() []string {
 	return slices.Sorted(maps.Keys(w.peers))
 }
 
-// check returns an error if the outcome of an exchange that began in epoch is invalid.
+// check returns an error if the outcome of a request that began in epoch is invalid.
 func (w *serverWatch) check(ctx context.Context, epoch int64) error {
 	if w.config.Recovery < 0 {
 		return nil

@@ -33,14 +33,16 @@ func TestFOCUSValidator(t *testing.T) {
 	for _, kind := range []string{"pod", "cluster", "endpoint", "network_volume"} {
 		rows = append(rows,
 			money.Cost{
-				Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: kind, Resource: "a-" + kind, Name: "a, \"b\"",
-				GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Decision: "01J", USD: "10.322581", PerHour: "0.430108", Hours: "23.999974",
+				Start: start, End: start.AddDate(0, 0, 1), CostGroup: money.CostGroup{
+					Team: "research", Key: "ann", Kind: kind, Resource: "a-" + kind, Name: "a, \"b\"",
+					GPU: "NVIDIA L4", DataCenter: "EU-RO-1",
+				}, Decision: "01J", USD: "10.322581", PerHour: "0.430108", Hours: "23.999974",
 			},
 			money.Cost{
-				Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "c-" + kind, USD: "0.008219", PerHour: "0.008219", Hours: "1.000000",
+				Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: kind, Resource: "c-" + kind}, USD: "0.008219", PerHour: "0.008219", Hours: "1.000000",
 				ListPerHour: "0.010274", ListUSD: "0.010274", GB: 100,
 			},
-			money.Cost{Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "b-" + kind, USD: "0.43"},
+			money.Cost{Start: start, End: start.Add(time.Hour), CostGroup: money.CostGroup{Kind: kind, Resource: "b-" + kind}, USD: "0.43"},
 		)
 	}
 	file := filepath.Join(t.TempDir(), "export.csv")

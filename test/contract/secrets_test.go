@@ -31,7 +31,7 @@ func secrets(t *testing.T, c *client) {
 		change(422, body)
 	}
 	rotated := change(200, `{"value":"`+value+`-2"}`)
-	if rotated.text("createdAt") != made.text("createdAt") || rotated.text("valueLastUpdatedAt") < made.text("valueLastUpdatedAt") {
+	if rotated.text("createdAt") != made.text("createdAt") || rotated.when(t, "valueLastUpdatedAt").Before(made.when(t, "valueLastUpdatedAt")) {
 		t.Errorf("rotated: got %s after %s", rotated.body, made.body)
 	}
 	cleared := change(200, `{"description":""}`)

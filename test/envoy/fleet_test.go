@@ -281,7 +281,9 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	if err := m.Swap(f.configuration(t, configuration+elsewhere)); err != nil {
 		t.Fatal(err)
 	}
-	world.Until(t, "the configuration is withdrawn", func() bool { return strings.Contains(m.logs.String(), "withdrew the Envoy configuration") })
+	world.Until(t, "the configuration is withdrawn", func() bool {
+		return strings.Contains(m.logs.String(), "restored the previous configuration of the group")
+	})
 	if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 		t.Errorf("status = %d, want 200 as before", got.Status)
 	}

@@ -57,30 +57,30 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1369},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10551},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6123},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4439},
-		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2897},
-		{"callers", []string{"gateway/identity"}, 1896},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1358},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10350},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6124},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4431},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2895},
+		{"callers", []string{"gateway/identity"}, 1840},
 		{"Envoy", []string{"gateway/extproc/..."}, 518},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9449},
-		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
+		}, 9205},
+		{"explanations, audit, telemetry, admin listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4822},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8599},
-		{"what callers see of themselves", []string{"gateway/selfservice"}, 463},
-		{"policies", []string{"policies/..."}, 14424},
-		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8669},
-		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4032},
-		{"old dialects", []string{"translate/..."}, 12242},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6777},
-		{"command line", []string{"cmd/tollgate"}, 7225},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2280},
-		{"emulator of the platform", []string{"test/platform/..."}, 10005},
+		}, 4735},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8937},
+		{"what callers see of themselves", []string{"gateway/selfservice"}, 488},
+		{"policies", []string{"policies/..."}, 14006},
+		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8099},
+		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3999},
+		{"old dialects", []string{"translate/..."}, 12022},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6630},
+		{"command line", []string{"cmd/tollgate"}, 7103},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2274},
+		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
 }
 
@@ -117,7 +117,7 @@ func Large() []string {
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
 	return map[string]int{
-		"cmd/tollgate": 32, "gateway": 31, "gateway/callers": 21, "gateway/filter": 17, "gateway/legacy": 18, "gateway/money": 18, "gateway/operator": 34, "gateway/ui": 23,
+		"cmd/tollgate": 32, "gateway": 30, "gateway/callers": 21, "gateway/filter": 17, "gateway/legacy": 18, "gateway/money": 18, "gateway/operator": 30, "gateway/ui": 23,
 	}
 }
 

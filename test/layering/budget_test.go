@@ -116,8 +116,13 @@ func TestSettingsKeepToTheirNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	var paths []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)` \\|").FindAllStringSubmatch(string(page), -1) {
-		paths = append(paths, row[1])
+	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)`(?:<br>.*?)? \\|").FindAllStringSubmatch(string(page), -1) {
+		names := strings.Split(row[1], "`, `") // a row can name several settings of a section
+		section := names[0][:strings.LastIndexByte(names[0], '.')+1]
+		paths = append(paths, names[0])
+		for _, name := range names[1:] {
+			paths = append(paths, section+name)
+		}
 	}
 	n := 0
 	for _, path := range paths {

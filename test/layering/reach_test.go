@@ -41,7 +41,6 @@ var exceptions = map[string]string{
 	"cmd/tollgate/demo_envoy.go":  "writes a temporary file of its own",
 	"policies/authoring/check.go": "rewrites files that its user names, with --fix",
 	"gateway/alerts/reports.go":   "writes reports into the directory of the main configuration",
-	"gateway/audit/ship.go":       "writes beside the audit log of the main configuration",
 
 	"config/egress/egress.go":        "the clients for servers outside, with their guards",
 	"gateway/upstream/upstream.go":   "the client of the platform",

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -322,7 +321,7 @@ func TestClassesCountWhatACallBecomes(t *testing.T) {
 func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
-		if err := d.platform.SetQuota("acme", platform.Quota{Minute: 20, Hour: 1000, Day: 1000}); err != nil {
+		if err := d.platform.SetQuota("acme", platform.Quota{Minute: 50, Hour: 1000, Day: 1000}); err != nil {
 			t.Fatal(err)
 		}
 		list := func(key string) int { return d.ask(t, request("GET", "/v2/pods", key, "")).Status }
@@ -333,7 +332,7 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 		for list("key_research") == 200 {
 			served++
 		}
-		if got := list("key_platform"); got != 200 || served >= 19 || served < 5 {
+		if got := list("key_platform"); got != 200 || served >= 49 || served < 38 {
 			t.Errorf("after research was served %d times, platform got %d; want something kept for it", served, got)
 		}
 		for _, c := range d.platform.Calls() {
@@ -343,7 +342,6 @@ func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 		}
 	}, func(d *door) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, fair_share: {enabled: true}}", 1)
-		d.adjust = func(c *settings.Config) { c.Limits.FairShare.Threshold = 50 }
 	})
 }
 

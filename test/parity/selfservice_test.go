@@ -59,14 +59,14 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 				t.Fatalf("create by %s: %d %s", key, a.Status, a.Body)
 			}
 		}
-		me := own[selfservice.Me](t, d, "key_mate", "me")
+		me := own[selfservice.Me](t, d, "key_mate", "me?forecast=true")
 		if me.Org != "acme" || me.Team != "research" || me.Key != "key_mate" || !slices.Equal(me.Roles, []string{"operator"}) || me.Grants != nil {
 			t.Errorf("me = %+v", me)
 		}
 		var hour, day bool
 		for _, b := range me.Budgets {
 			hour = hour || b.Scope == "team research" && b.Name == "per_hour" && b.Limit == "8" && b.Used == "0.86548" && b.Left == "7.13452" && b.Ends == nil
-			day = day || b.Scope == "team research" && b.Name == "per_day" && b.Ends != nil && b.Ends.Format("2006-01-02T15:04") == "2026-11-22T00:00"
+			day = day || b.Scope == "team research" && b.Name == "per_day" && b.Forecast != nil && b.Ends != nil && b.Ends.Format("2006-01-02T15:04") == "2026-11-22T00:00"
 			if strings.Contains(b.Scope, "platform") {
 				t.Errorf("a mate of research sees the budget %+v", b)
 			}
@@ -349,7 +349,7 @@ func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"phase":"intent",.*"team":"research","key":"key_lead",.*"operation":"self.approvals.grant","query":"for=1m.u0026id=` + id + `.u0026max_usd=0.43274.u0026org=acme","kind":"approval","resource":"` + id + `"`,
-		`"phase":"result",.*"resource":"` + id + `","status":200`,
+		`"phase":"result",.*"resource":"` + id + `","summary":".*","status":200`,
 		`"phase":"intent",.*"operation":"self.approvals.deny"`,
 		`"phase":"result",.*"resource":"` + id + `","status":400`,
 	} {

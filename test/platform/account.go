@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -203,4 +204,12 @@ func sshKey(line string) string {
 		return fault
 	}
 	return ""
+}
+
+// accountRoutes is every operation on the account itself.
+func accountRoutes() []route {
+	return []route{
+		getRoute("/v2/account/ssh-keys", "getSshKeys", locked((*exchange).sshKeysLocked)),
+		changeRoute(http.MethodPut, "/v2/account/ssh-keys", "updateSshKeys", (*exchange).updateSSHKeys),
+	}
 }

@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 )
@@ -63,7 +62,7 @@ func billRoutes() []route {
 		if v.filter != "" {
 			query = append(query, v.filter)
 		}
-		routes = append(routes, route{method: http.MethodGet, pattern: v.path, operation: v.operation, handle: v.bill, query: query})
+		routes = append(routes, getRoute(v.path, v.operation, v.bill, query...))
 	}
 	return routes
 }

@@ -285,3 +285,16 @@ func (p part[T, Q]) getOne(x *exchange) (reply, error) {
 	}
 	return ok(p.append(x.s.catalog, nil, v, q)), nil
 }
+
+// catalogRoutes is every operation on the catalog.
+func catalogRoutes() []route {
+	return []route{
+		getRoute("/v2/catalog/gpus", "listGpuTypes", gpuTypes().listAll, gpuParameters()...),
+		getRoute("/v2/catalog/gpus/{id}", "getGpuType", gpuTypes().getOne, gpuParameters()...),
+		getRoute("/v2/catalog/cpus", "listCpuTypes", cpuTypes().listAll, "include", "product", "vcpuCount"),
+		getRoute("/v2/catalog/cpus/{id}", "getCpuType", cpuTypes().getOne, "include", "product", "vcpuCount"),
+		getRoute("/v2/catalog/datacenters", "listDataCenters", dataCenters().listAll, "include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"),
+		getRoute("/v2/catalog/datacenters/{id}", "getDataCenter", dataCenters().getOne, "include"),
+		getRoute("/v2/catalog/templates", "listPublicTemplates", (*exchange).listPublicTemplates, "source"),
+	}
+}

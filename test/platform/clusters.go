@@ -35,6 +35,11 @@ type clusterRequest struct {
 	container    containerPatch
 }
 
+// clusterRoutes is every operation on clusters.
+func clusterRoutes() []route {
+	return append(clusters().routes(), getRoute("/v2/clusters/{id}/pods", "listClusterPods", clusters().on((*exchange).clusterPodsLocked)))
+}
+
 func clusters() resource[cluster] {
 	return resource[cluster]{
 		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters",

@@ -146,6 +146,17 @@ func balancedURL(runURL, id string) string {
 	return u.Scheme + "://" + id + "." + host
 }
 
+// endpointRoutes is every operation on endpoints, their workers, releases and builds.
+func endpointRoutes() []route {
+	return append(endpoints().routes(),
+		getRoute("/v2/serverless/{id}/workers", "listEndpointWorkers", endpoints().on((*exchange).workersLocked)),
+		getRoute("/v2/serverless/{id}/releases", "listEndpointReleases", endpoints().on((*exchange).releasesLocked), pageParameters()...),
+		getRoute("/v2/serverless/{id}/workers/{workerId}/logs", "getWorkerLogs", logs(endpoints(), (*exchange).workerLogLocked), logParameters()...),
+		getRoute("/v2/serverless/{id}/builds", "listEndpointBuilds", endpoints().on((*exchange).buildsLocked), pageParameters()...),
+		getRoute("/v2/serverless/{id}/builds/{buildId}", "getEndpointBuild", endpoints().on((*exchange).buildLocked)),
+	)
+}
+
 func endpoints() resource[endpoint] {
 	return resource[endpoint]{
 		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints", paged: func(e *endpoint) string { return e.ID },

@@ -289,6 +289,9 @@ func appendEvents(b []byte, lines []logLine) []byte {
 	return b
 }
 
+// logParameters names the query parameters of operations that read logs.
+func logParameters() []string { return []string{"source", "tail", "since"} }
+
 // logs is the operation that streams the log of a record. look finds what the log is of, and
 // returns the function that tells how far it is, with the state in hand.
 func logs[T any](k resource[T], look func(x *exchange, v *T) (func() logState, error)) handler {

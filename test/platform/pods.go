@@ -1,6 +1,9 @@
 package platform
 
-import "strconv"
+import (
+	"net/http"
+	"strconv"
+)
 
 // listPods answers a page of the account's pods, newest first; members of clusters only
 // when they are asked for.
@@ -15,6 +18,14 @@ func (x *exchange) listPods() (reply, error) {
 	defer x.unlock()
 	shown := func(p *pod) bool { return isSet(members) || p.Cluster == nil }
 	return ok(pods().listPage(x, pg, shown, func(b []byte, p *pod) []byte { return p.append(b, x.now, false) })), nil
+}
+
+// podRoutes is every operation on pods.
+func podRoutes() []route {
+	return append(pods().routes(),
+		getRoute("/v2/pods/{id}/logs", "getPodLogs", logs(pods(), (*exchange).podLogLocked), logParameters()...),
+		changeRoute(http.MethodPost, "/v2/pods/{id}/action", "podAction", (*exchange).podAction),
+	)
 }
 
 func pods() resource[pod] {

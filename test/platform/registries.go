@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"net/http"
 	"strings"
 	"time"
 )
@@ -17,6 +18,16 @@ func (x *exchange) checkRegistryLocked(id string) error {
 		return badRequest("no registry credential is called '" + id + "'")
 	}
 	return nil
+}
+
+// registryRoutes returns the operations on registries and delegations. The paths of delegations come
+// first, because they are below the path of registries.
+func registryRoutes() []route {
+	return append([]route{
+		getRoute("/v2/registries/delegations", "listDelegations", delegations().listAll),
+		changeRoute(http.MethodPost, "/v2/registries/delegations", "createDelegation", delegations().createOne),
+		{method: http.MethodDelete, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: delegations().deleteOne, changes: true},
+	}, registries().routes()...)
 }
 
 func registries() resource[registry] {

@@ -73,12 +73,12 @@ func (k resource[T]) routes() []route {
 		query = pageParameters(query...)
 	}
 	routes := []route{
-		{method: http.MethodGet, pattern: k.path, operation: "list" + k.many, handle: list, query: query},
+		getRoute(k.path, "list"+k.many, list, query...),
 		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true, unknown: k.unknown},
-		{method: http.MethodGet, pattern: item, operation: "get" + k.one, handle: k.getOne},
+		getRoute(item, "get"+k.one, k.getOne),
 	}
 	if k.update != nil {
-		routes = append(routes, route{method: http.MethodPatch, pattern: item, operation: "update" + k.one, handle: k.updateOne, body: true, changes: true})
+		routes = append(routes, changeRoute(http.MethodPatch, item, "update"+k.one, k.updateOne))
 	}
 	return append(routes, route{method: http.MethodDelete, pattern: item, operation: "delete" + k.one, handle: k.deleteOne, changes: true})
 }

@@ -20,6 +20,16 @@ type route struct {
 	unknown   int      // status of a body with unknown members; zero is 422
 }
 
+// getRoute is an operation that changes nothing.
+func getRoute(pattern, operation string, handle handler, query ...string) route {
+	return route{method: http.MethodGet, pattern: pattern, operation: operation, handle: handle, query: query}
+}
+
+// changeRoute is an operation that takes a body and changes things.
+func changeRoute(method, pattern, operation string, handle handler) route {
+	return route{method: method, pattern: pattern, operation: operation, handle: handle, body: true, changes: true}
+}
+
 // repeated ends the name of a query parameter that may be given more than once.
 const repeated = "..."
 
@@ -37,40 +47,11 @@ type surface struct {
 // restRoutes is every operation of the REST API. Where two patterns could match
 // one path, the literal one stands first.
 func restRoutes() []route {
-	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	about := []string{"source", "tail", "since"}
-	return slices.Concat([]route{
-		{method: get, pattern: "/v2/openapi.json", operation: "getOpenAPI", handle: (*exchange).getOpenAPI, open: true},
-
-		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: locked((*exchange).sshKeysLocked)},
-		{method: put, pattern: "/v2/account/ssh-keys", operation: "updateSshKeys", handle: (*exchange).updateSSHKeys, body: true, changes: true},
-	}, secrets().routes(), pods().routes(), []route{
-		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: logs(pods(), (*exchange).podLogLocked), query: about},
-		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
-	}, clusters().routes(), []route{
-		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: clusters().on((*exchange).clusterPodsLocked)},
-	}, endpoints().routes(), []route{
-		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: endpoints().on((*exchange).workersLocked)},
-		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked), query: pageParameters()},
-		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: logs(endpoints(), (*exchange).workerLogLocked), query: about},
-		{method: get, pattern: "/v2/serverless/{id}/builds", operation: "listEndpointBuilds", handle: endpoints().on((*exchange).buildsLocked), query: pageParameters()},
-		{method: get, pattern: "/v2/serverless/{id}/builds/{buildId}", operation: "getEndpointBuild", handle: endpoints().on((*exchange).buildLocked)},
-	}, sandboxes().routes(), []route{
-		{method: post, pattern: "/v2/sandboxes/{id}/exec", operation: "execSandbox", handle: (*exchange).execSandbox, body: true, changes: true},
-		{method: get, pattern: "/v2/sandboxes/{id}/logs", operation: "getSandboxLogs", handle: logs(sandboxes(), (*exchange).sandboxLogLocked), query: about},
-	}, templates().routes(), volumes().routes(), []route{
-		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: delegations().listAll},
-		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: delegations().createOne, body: true, changes: true},
-		{method: del, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: delegations().deleteOne, changes: true},
-	}, registries().routes(), []route{
-		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: gpuTypes().listAll, query: gpuParameters()},
-		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: gpuTypes().getOne, query: gpuParameters()},
-		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: cpuTypes().listAll, query: []string{"include", "product", "vcpuCount"}},
-		{method: get, pattern: "/v2/catalog/cpus/{id}", operation: "getCpuType", handle: cpuTypes().getOne, query: []string{"include", "product", "vcpuCount"}},
-		{method: get, pattern: "/v2/catalog/datacenters", operation: "listDataCenters", handle: dataCenters().listAll, query: []string{"include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"}},
-		{method: get, pattern: "/v2/catalog/datacenters/{id}", operation: "getDataCenter", handle: dataCenters().getOne, query: []string{"include"}},
-		{method: get, pattern: "/v2/catalog/templates", operation: "listPublicTemplates", handle: (*exchange).listPublicTemplates, query: []string{"source"}},
-	}, billRoutes())
+	return slices.Concat(
+		[]route{{method: http.MethodGet, pattern: "/v2/openapi.json", operation: "getOpenAPI", handle: (*exchange).getOpenAPI, open: true}},
+		accountRoutes(), secrets().routes(), podRoutes(), clusterRoutes(), endpointRoutes(), sandboxRoutes(), templates().routes(), volumes().routes(),
+		registryRoutes(), catalogRoutes(), billRoutes(),
+	)
 }
 
 // Operations returns the operationId of every operation the emulator has on the

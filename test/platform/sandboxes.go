@@ -121,6 +121,14 @@ func (b *sandbox) append(out []byte, now time.Time) []byte {
 	return o.append(out)
 }
 
+// sandboxRoutes is every operation on sandboxes.
+func sandboxRoutes() []route {
+	return append(sandboxes().routes(),
+		changeRoute(http.MethodPost, "/v2/sandboxes/{id}/exec", "execSandbox", (*exchange).execSandbox),
+		getRoute("/v2/sandboxes/{id}/logs", "getSandboxLogs", logs(sandboxes(), (*exchange).sandboxLogLocked), logParameters()...),
+	)
+}
+
 func sandboxes() resource[sandbox] {
 	return resource[sandbox]{
 		one: "Sandbox", many: "Sandboxes", path: "/v2/sandboxes", member: "sandboxes",

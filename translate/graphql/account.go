@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
@@ -43,11 +44,13 @@ func accountTypes() map[string]objectType {
 	return map[string]objectType{"User": userFields()}
 }
 
+// userID resolves the substitute for the user id of the account.
+func userID(_ context.Context, x *exchange, _ any, _ engine.Input) (any, error) { return x.user(), nil }
+
 func userFields() objectType {
-	id := field(func(_ context.Context, x *exchange, _ *user, _ input) (any, error) { return x.user(), nil })
 	return objectType{
-		"id":              id,
-		"authId":          id,
+		"id":              userID,
+		"authId":          userID,
 		"notifyPodsStale": always(false), "notifyPodsGeneral": always(false), "notifyLowBalance": always(false),
 		"savingsPlans": always([]any{}), // not available in v2
 		"datacenters":  root(dataCenters),
@@ -67,31 +70,24 @@ func userFields() objectType {
 		"currentSpendPerHr": spendField(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
 			return x.podRates(ctx, func(any) bool { return true })
 		}),
-		"spendDetails": get(func(u *user) any { return u }),
-		"pods": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			pods, err := x.pods(ctx)
-			return wrapPods(pods), err
-		}),
-		"endpoints": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.Endpoints(ctx)
-			return wrapEndpoints(list), err
-		}),
+		"spendDetails":           get(func(u *user) any { return u }),
+		"pods":                   lists((*exchange).AllPods, wrapPods),
+		"endpoints":              lists((*exchange).Endpoints, wrapEndpoints),
+		"podTemplates":           lists((*exchange).OwnTemplates, wrapTemplates),
+		"containerRegistryCreds": lists((*exchange).Registries, records),
+		"networkVolumes":         lists((*exchange).Volumes, records),
 		"endpoint": field(func(ctx context.Context, x *exchange, _ *user, in input) (any, error) {
 			return x.endpointByID(ctx, in.text("id"))
 		}),
-		"podTemplates": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.OwnTemplates(ctx, "list templates")
-			return wrapTemplates(list), err
-		}),
-		"containerRegistryCreds": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.Registries(ctx)
-			return records(list), err
-		}),
-		"networkVolumes": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			list, err := x.Volumes(ctx)
-			return records(list), err
-		}),
 	}
+}
+
+// lists returns a resolver for a list of the account. wrap converts v2 objects to values of the schema.
+func lists(read func(x *exchange, ctx context.Context) ([]any, error), wrap func([]any) []any) resolver {
+	return field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+		list, err := read(x, ctx)
+		return wrap(list), err
+	})
 }
 
 // records returns v2 objects unchanged.
@@ -108,8 +104,8 @@ func records(list []any) []any {
 // sshKey matches one public key: type, base64, and optionally a comment.
 var sshKey = regexp.MustCompile(`^(ssh|ecdsa|sk)-\S+ \S+([ \t].*)?$`)
 
-// updateUserSettings replaces the SSH keys of the account. Clients append a key by writing the whole text back, so the
-// order is kept.
+// updateUserSettings replaces the SSH keys of the account. It keeps their order, because clients append a key by writing the whole text
+// back.
 func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if !a.has("pubKey") {

@@ -1,10 +1,8 @@
 package graphql
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,8 +17,8 @@ import (
 //go:embed schema.graphql
 var schemaSource string
 
-// API serves the platform's legacy GraphQL interface with v2 calls. It is safe for concurrent use. Its only state is a
-// cache of parsed documents; persistent data is in the store of its Deps.
+// API serves the platform's legacy GraphQL API with v2 calls. It is safe for concurrent use. It only keeps a cache of parsed documents in
+// memory; persistent data is in the store of its Deps.
 type API struct {
 	cfg    Config
 	deps   translate.Deps
@@ -30,17 +28,14 @@ type API struct {
 	naming naming
 }
 
-// New connects each field of the schema with its resolver. It returns an error for a
-// field without a resolver or a resolver without a field.
+// New returns an API whose schema fields are connected with their resolvers. It returns an error if a field has no resolver or a resolver
+// has no field.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	l, source := cfg.Limits, strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
+	source := strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
 	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{
 		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Removed: removedReason, Named: names.named,
-		Limits: engine.Limits{
-			Document: l.Document, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields,
-			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
-		},
+		Limits: cfg.Limits.Limits,
 	})
 	quirks := legacy.Quirks{
 		Interface: "GraphQL", GPUsField: "gpuIds", DefaultIdle: 10,
@@ -70,8 +65,8 @@ var (
 	wordOf = regexp.MustCompile(`\b([A-Za-z][a-z0-9]*)(Ip|Endpoint|EndpointAmount)\b`)
 )
 
-// newNaming collects these members from the schema. It excludes the members of introspection (GraphQL specification,
-// section 4.2).
+// newNaming collects the members of the schema that contain the platform's name. It excludes the members of introspection (GraphQL
+// specification, section 4.2).
 func newNaming(schema string, c legacy.Config) naming {
 	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
 	for _, pattern := range []*regexp.Regexp{isWord, wordOf} {
@@ -82,8 +77,8 @@ func newNaming(schema string, c legacy.Config) naming {
 	return naming{own: own, common: c}
 }
 
-// isBrandMember reports whether a member is is<Word> with a client's name for the platform: any such member that the
-// schema does not define, unless the operator has configured the name.
+// isBrandMember reports whether member has the form is<Word> and is not in the schema, so that <Word> is a client's name for the platform.
+// It returns false if the operator has configured the name.
 func (n naming) isBrandMember(member string) bool {
 	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
 }
@@ -109,9 +104,9 @@ func (n naming) brandIn(document string) string {
 	return ""
 }
 
-// Serve answers a POST of a GraphQL request. in.Body is the decoded JSON object, or the document as a string if the
-// content type is application/graphql. An empty in.Account means that the caller sent no credential. Such a request may
-// read the catalog if in.CatalogAllowed is set; otherwise it only gets refusals of fields that v2 does not support.
+// Serve responds to a POST of a GraphQL request. in.Body is the decoded JSON object, or the document as a string if the content type is
+// application/graphql. An empty in.Account means that the request has no credential. Such a request may read the catalog if
+// in.CatalogAllowed is set; otherwise it only gets refusals of fields that v2 does not support.
 //
 // Serve never returns nil and never panics.
 func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.Caller) (out *translate.Outgoing) {
@@ -131,7 +126,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 		return a.rejected(faults)
 	case refused, in.Account == "" && !op.public:
 		return a.refused(http.StatusUnauthorized,
-			&fault{message: textUnauthorized + ": " + translate.MissingKeyText, code: codeUnauthenticated, status: http.StatusUnauthorized})
+			newFault(textUnauthorized+": "+translate.MissingKeyText, codeUnauthenticated, http.StatusUnauthorized))
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {
@@ -157,19 +152,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
 	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)
-	out.V2, out.Warnings, out.LostFields = x.Operations(), x.Warnings(), x.LostFields()
-	if len(out.V2) > 0 {
-		out.Header.Set("X-Tollgate-V2-Operation", strings.Join(out.V2, ", "))
-	}
-	for _, w := range out.Warnings {
-		out.Header.Add("X-Legacy-Warning", w)
-	}
-	last := x.Header()
-	for _, name := range [...]string{"RateLimit", "RateLimit-Policy", "X-Request-Id"} {
-		if values := last.Values(name); len(values) > 0 {
-			out.Header[http.CanonicalHeaderKey(name)] = values
-		}
-	}
+	x.Report(out, "")
 	entries := make([]any, len(r.Failures))
 	for i, failure := range r.Failures {
 		f := asFault(failure.Err)
@@ -215,26 +198,20 @@ func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
 
 // envelope encodes a response. It omits an empty "errors" member, because clients treat its presence as a failure.
 func envelope(data []byte, errors []any) []byte {
-	buf := bytes.NewBuffer(make([]byte, 0, len(data)+64))
-	buf.WriteByte('{')
+	buf := append(make([]byte, 0, len(data)+64), '{')
 	if data != nil {
-		buf.WriteString(`"data":`)
-		buf.Write(data)
+		buf = append(append(buf, `"data":`...), data...)
 	}
 	if len(errors) > 0 {
 		if data != nil {
-			buf.WriteByte(',')
+			buf = append(buf, ',')
 		}
-		buf.WriteString(`"errors":`)
-		enc := json.NewEncoder(buf)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(errors); err != nil {
+		var err error
+		if buf, err = translate.AppendJSON(append(buf, `"errors":`...), errors); err != nil {
 			panic("graphql: " + err.Error()) // strings and numbers always encode
 		}
-		buf.Truncate(buf.Len() - 1) // the newline added by Encode
 	}
-	buf.WriteByte('}')
-	return buf.Bytes()
+	return append(buf, '}')
 }
 
 func (a *API) outgoing(status int) *translate.Outgoing {
@@ -243,8 +220,8 @@ func (a *API) outgoing(status int) *translate.Outgoing {
 	return &translate.Outgoing{Status: status, Header: h, ContentType: "application/json"}
 }
 
-// Refuse encodes a refusal that the gateway raised outside the translation. It keeps the HTTP statuses that clients
-// check. A refusal by a policy or budget becomes a failed request with status 200, as these clients expect.
+// Refuse encodes a refusal by the gateway, for example because of a missing key. It uses the HTTP statuses that clients check. A refusal by
+// a policy or budget becomes a failed request with status 200, as clients expect.
 func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	status := r.Status
 	if status == http.StatusPaymentRequired || status == http.StatusForbidden {

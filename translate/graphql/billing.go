@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// beginning precedes the first charge of the platform.
+// beginning is a time before the first charge of the platform.
 const beginning = "2020-01-01T00:00:00Z"
 
 // Fields of a v2 account billing record that add up to each charge in GraphQL. Together they cover all fields.
@@ -28,18 +28,11 @@ type billed struct{ granularity string }
 
 // bucket returns the v2 name of the granularity.
 func (b billed) bucket(x *exchange) string {
-	switch b.granularity {
-	case "MINUTELY":
+	if b.granularity == "MINUTELY" {
 		x.WarnLost("granularity", "v2 does not support intervals below one hour")
-		return "hour"
-	case "HOURLY":
-		return "hour"
-	case "WEEKLY":
-		return "week"
-	case "MONTHLY":
-		return "month"
 	}
-	return "day"
+	names := map[string]string{"MINUTELY": "hour", "HOURLY": "hour", "WEEKLY": "week", "MONTHLY": "month"}
+	return cmp.Or(names[b.granularity], "day")
 }
 
 // bills returns billing records as maps.
@@ -48,8 +41,8 @@ func (x *exchange) bills(ctx context.Context, operation string, query url.Values
 	return records(list), err
 }
 
-// spendField adapts a resolver of a cost field. If the caller may not read the cost, the field is null with a warning,
-// and the rest of the document is answered.
+// spendField adapts a resolver of a cost field. If the caller may not read costs, the field is null with a warning, and the other fields of
+// the document are resolved.
 func spendField[T any](f func(ctx context.Context, x *exchange, source T, in input) (any, error)) resolver {
 	return field(func(ctx context.Context, x *exchange, source T, in input) (any, error) {
 		v, err := f(ctx, x, source, in)
@@ -63,7 +56,7 @@ func spendField[T any](f func(ctx context.Context, x *exchange, source T, in inp
 
 // podRates returns the sum of the hourly rates of the account's pods, filtered by f.
 func (x *exchange) podRates(ctx context.Context, f func(pod any) bool) (any, error) {
-	pods, err := x.pods(ctx)
+	pods, err := x.AllPods(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package graphql
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -85,7 +86,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
 			}
 			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
-				x.WarnLost("instanceIds", "skipped "+id+", which has another number of vCPUs than the first instance")
+				x.WarnLost("instanceIds", "skipped "+id+", which has a different number of vCPUs than the first instance")
 				continue
 			}
 			want.Types = append(want.Types, name)
@@ -119,7 +120,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	case a.text("imageName") == "" && a.text("templateId") == "":
 		return nil, badInput("imageName is required")
 	}
-	args, err := translate.Marshal(map[string]any(a))
+	args, err := json.Marshal(map[string]any(a)) // as in earlier versions, so that a repeat after an upgrade is recognized
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +254,8 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 	return nil
 }
 
-// createPod creates the pod. Clients that select the machine identify the pod by it afterwards, so createPod waits for it
-// for a short time.
+// createPod creates the pod. Clients that select the machine identify the pod by the machine afterwards, so createPod waits for a short
+// time until the machine is known.
 func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCreate) (any, error) {
 	made, err := x.CreatePod(ctx, want)
 	if err != nil {
@@ -320,7 +321,7 @@ func splitInstance(id string) (name string, vcpus int64, ok bool) {
 	return name, max(vcpus, leastVCPUs), err == nil && memErr == nil && vcpus > 0 && name != ""
 }
 
-// variablesOf converts a list of pairs to an environment. The last pair of a key wins.
+// variablesOf converts a list of pairs to an environment. If a key occurs several times, the last pair applies.
 func variablesOf(list []any) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, e := range list {
@@ -354,8 +355,7 @@ func podAction(act legacy.Action) resolver {
 	})
 }
 
-// podResume starts a stopped pod. A pod keeps its host and its GPUs, so podResume refuses a request for others instead of
-// ignoring it.
+// podResume starts a stopped pod. A pod keeps its host and its GPUs, so podResume refuses a request for other GPUs or another host.
 func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
 	accept, err := cudaOf(a)
 	if err != nil {
@@ -370,7 +370,7 @@ func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error
 		case count != 0 && count != now.GPUCount():
 			return nil, badInput("gpuCount of an existing pod cannot be changed")
 		case now.CUDAVersion() != "" && !accept.Allows(now.CUDAVersion()):
-			return nil, badInput("no host with an allowed CUDA version")
+			return nil, badInput("the host of the pod does not have an allowed CUDA version")
 		case now.Status() == v2.StatusRunning:
 			return &pod{Pod: now, status: translate.Running}, nil
 		}

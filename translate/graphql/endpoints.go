@@ -49,8 +49,8 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	return &endpoint{Endpoint: e}, nil
 }
 
-// gpuIDs returns the string that the caller sent if it still describes the current selection, so that written values read
-// back unchanged.
+// gpuIDs returns the string that the caller sent if the string still describes the current selection, so that written values read back
+// unchanged.
 func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	sent := e.note(ctx, x).GPUIDs
 	if sent != "" && !e.IsCPU() && x.IsSelected(ctx, translate.SplitList(sent), e.Endpoint) {
@@ -59,7 +59,7 @@ func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	return legacy.Selection(e.Endpoint)
 }
 
-// locations returns the string that the caller sent, if any, because it cannot be derived from the data centres.
+// locations returns the string that the caller sent, or "", because the string cannot be derived from the data centres.
 func (e *endpoint) locations(ctx context.Context, x *exchange) string {
 	centres := e.DataCenters()
 	if n := e.note(ctx, x); n.Locations != "" && len(centres) > 0 {
@@ -111,7 +111,7 @@ func endpointFields() objectType {
 	return objectType{
 		"id":     of(func(e *endpoint) any { return e.ID() }),
 		"name":   of(func(e *endpoint) any { return e.Name() }),
-		"userId": noted(func(_ context.Context, x *exchange, _ *endpoint) any { return x.user() }),
+		"userId": userID,
 		"type": of(func(e *endpoint) any {
 			if e.Type() == v2.LoadBalancer {
 				return "LB"
@@ -190,8 +190,7 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 	return max(x.Version(ctx, e.ID()), 1), nil
 }
 
-// endpointTemplate returns the real template if it can still be read, otherwise the endpoint's own settings under the
-// same id.
+// endpointTemplate returns the real template if it can still be read. Otherwise it returns the endpoint's own settings under the same id.
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	note := e.note(ctx, x)
 	id := note.TemplateID
@@ -199,7 +198,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 		return found(legacy.VirtualTemplate(e.Members, note)), nil
 	}
 	if e.listed {
-		list, err := x.OwnTemplates(ctx, "list templates")
+		list, err := x.OwnTemplates(ctx)
 		if err != nil {
 			return nil, err
 		}

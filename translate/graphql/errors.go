@@ -44,27 +44,37 @@ const (
 // fault is one entry of "errors". It implements error, so that resolvers can return it.
 type fault struct {
 	message string
-	code    string
-	// status is the status of the v2 response that caused the fault, or 0 if there was no call.
-	status int
-	// http is the HTTP status of the whole response, for faults that clients detect by it (401, 413, 429); 0 means 200.
-	http   int
-	errors []string
-	policy string
-	// kind is the kind of the gateway's refusal; shortfall describes the exhausted budget.
-	kind      string
-	shortfall map[string]any
-	// limit names the exceeded limit of Limits.
-	limit string
-	// decision is the id under which a policy refusal can be explained.
-	decision string
-	// approval is the id of the approval request that the refusal created.
-	approval string
+	extensions
+	// http is the HTTP status of the response for faults that clients detect by the status (401, 413, 429); 0 means 200.
+	http int
 	// retryAfter is the Retry-After header of the v2 response.
 	retryAfter string
 	line, col  int
 	// cause is logged and never sent to callers.
 	cause error
+}
+
+// extensions is the member "extensions" of an entry.
+type extensions struct {
+	Code string `json:"code"`
+	// Status is the status of the v2 response that caused the fault, or 0 if there was no call.
+	Status int `json:"status,omitempty"`
+	// Kind is the kind of the gateway's refusal.
+	Kind   string `json:"kind,omitempty"`
+	Policy string `json:"policy,omitempty"`
+	// Decision is the id under which a policy refusal can be explained.
+	Decision string `json:"decision,omitempty"`
+	// Approval is the id of the approval request that the refusal created.
+	Approval string `json:"approval,omitempty"`
+	// Limit names the exceeded limit of Limits.
+	Limit  string   `json:"limit,omitempty"`
+	Errors []string `json:"errors,omitempty"`
+	// Shortfall describes the exhausted budget with members of the v2 refusal, including a limit that differs from Limit above.
+	Shortfall map[string]any `json:"shortfall,omitempty"`
+}
+
+func newFault(message, code string, status int) *fault {
+	return &fault{message: message, extensions: extensions{Code: code, Status: status}}
 }
 
 func (f *fault) Error() string {
@@ -77,10 +87,12 @@ func (f *fault) Error() string {
 func (f *fault) Unwrap() error { return f.cause }
 
 // badInput returns the fault for invalid input, detected before any v2 call.
-func badInput(message string) *fault { return &fault{message: message, code: codeBadInput} }
+func badInput(message string) *fault { return newFault(message, codeBadInput, 0) }
 
 func internal(cause error) *fault {
-	return &fault{message: textRetryLater, code: codeInternal, status: http.StatusInternalServerError, cause: cause}
+	f := newFault(textRetryLater, codeInternal, http.StatusInternalServerError)
+	f.cause = cause
+	return f
 }
 
 // asFault converts any error to a fault. An unknown error becomes an internal one, whose message is not sent to callers.
@@ -89,7 +101,7 @@ func asFault(err error) *fault {
 		return f
 	}
 	if e, ok := errors.AsType[*engine.Error](err); ok {
-		f := &fault{message: e.Message, code: e.Code, limit: e.Limit, line: e.Line, col: e.Column}
+		f := &fault{message: e.Message, extensions: extensions{Code: e.Code, Limit: e.Limit}, line: e.Line, col: e.Column}
 		if e.Code == codeTooLarge {
 			f.http = http.StatusRequestEntityTooLarge
 		}
@@ -102,7 +114,7 @@ func asFault(err error) *fault {
 		return noCapacity(e.Status())
 	}
 	if u, ok := errors.AsType[*translate.UnfinishedError](err); ok {
-		return &fault{message: u.Error(), code: codeInternal, status: http.StatusGatewayTimeout}
+		return newFault(u.Error(), codeInternal, http.StatusGatewayTimeout)
 	}
 	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
 		if r.Err != nil || r.Response == nil || r.Response.OK() { // no response, or an unreadable one
@@ -110,60 +122,45 @@ func asFault(err error) *fault {
 		}
 		f := refusal(r.Response, r.Noun)
 		if r.MayBeShortage && r.Response.Status == http.StatusBadRequest && translate.IsCapacity(r.Response.Detail()) {
-			f.code = codeNoCapacity
+			f.Code = codeNoCapacity
 		}
 		return f
 	}
 	f := internal(err)
 	if errors.Is(err, context.DeadlineExceeded) {
-		f.status = http.StatusGatewayTimeout
+		f.Status = http.StatusGatewayTimeout
 	}
 	return f
 }
 
-// unanswered returns the fault for a v2 call without a usable response. It is the gateway's fault if the call was not
-// made, otherwise the platform's.
+// unanswered returns the fault for a v2 call without a usable response. If the call was not made, the gateway is at fault, otherwise the
+// platform.
 func unanswered(err *legacy.RefusedError) *fault {
 	if err.Err == nil {
 		f := internal(err)
-		f.status = http.StatusBadGateway
+		f.Status = http.StatusBadGateway
 		return f
 	}
 	f := asFault(err.Err)
-	if f.status == http.StatusInternalServerError {
-		f.status = http.StatusBadGateway
+	if f.Status == http.StatusInternalServerError {
+		f.Status = http.StatusBadGateway
 	}
 	return f
 }
 
-// entry returns the member of "errors" for the fault (specification, section 7.1.2). path locates the value that is null
-// because of it.
+// entry returns the member of "errors" for the fault (specification, section 7.1.2). path is the path of the value that is null because of
+// the fault.
 func (f *fault) entry(path []any) any {
 	type location struct {
 		Line   int `json:"line"`
 		Column int `json:"column"`
-	}
-	type extensions struct {
-		Code     string   `json:"code"`
-		Status   int      `json:"status,omitempty"`
-		Kind     string   `json:"kind,omitempty"`
-		Policy   string   `json:"policy,omitempty"`
-		Decision string   `json:"decision,omitempty"`
-		Approval string   `json:"approval,omitempty"`
-		Limit    string   `json:"limit,omitempty"`
-		Errors   []string `json:"errors,omitempty"`
-		// Shortfall holds members of the v2 refusal, including a limit that differs from Limit above.
-		Shortfall map[string]any `json:"shortfall,omitempty"`
 	}
 	e := struct {
 		Message    string     `json:"message"`
 		Locations  []location `json:"locations,omitempty"`
 		Path       []any      `json:"path,omitempty"`
 		Extensions extensions `json:"extensions"`
-	}{Message: f.message, Path: path, Extensions: extensions{
-		f.code, f.status, f.kind, f.policy, f.decision, f.approval,
-		f.limit, f.errors, f.shortfall,
-	}}
+	}{Message: f.message, Path: path, Extensions: f.extensions}
 	if f.line > 0 {
 		e.Locations = []location{{f.line, f.col}}
 	}
@@ -171,19 +168,18 @@ func (f *fault) entry(path []any) any {
 }
 
 func noCapacity(status int) *fault {
-	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
+	return newFault(textNoCapacity, codeNoCapacity, status)
 }
 
 // problemFault returns a fault with the data of a v2 problem document, without message and code.
 func problemFault(r *translate.Response) *fault {
-	f := &fault{
-		status: r.Status, kind: r.Kind, retryAfter: r.Header.Get("Retry-After"),
-		decision: translate.Text(r.Body, "decision"), approval: translate.Text(r.Body, "approval", "id"),
-	}
+	f := &fault{retryAfter: r.Header.Get("Retry-After"), extensions: extensions{
+		Status: r.Status, Kind: r.Kind, Decision: translate.Text(r.Body, "decision"), Approval: translate.Text(r.Body, "approval", "id"),
+	}}
 	if translate.Text(r.Body, "budget") != "" {
-		f.shortfall = make(map[string]any)
+		f.Shortfall = make(map[string]any)
 		for _, name := range []string{"budget", "limit", "used", "reserved", "needs", "room_at"} {
-			f.shortfall[name] = translate.At(r.Body, name)
+			f.Shortfall[name] = translate.At(r.Body, name)
 		}
 	}
 	var names []string
@@ -196,7 +192,7 @@ func problemFault(r *translate.Response) *fault {
 			names = append(names, name)
 		}
 	}
-	f.policy = strings.Join(names, ", ")
+	f.Policy = strings.Join(names, ", ")
 	return f
 }
 
@@ -205,30 +201,30 @@ func refusal(r *translate.Response, k legacy.Noun) *fault {
 	f, text := problemFault(r), r.Detail()
 	switch {
 	case r.Status == http.StatusUnauthorized:
-		f.message, f.code, f.http = textUnauthorized+": "+text, codeUnauthenticated, http.StatusUnauthorized
+		f.message, f.Code, f.http = textUnauthorized+": "+text, codeUnauthenticated, http.StatusUnauthorized
 	case r.Status == http.StatusPaymentRequired:
-		f.message, f.code = cmp.Or(translate.Text(r.Body, "detail"), textFunds), codeFunds
+		f.message, f.Code = cmp.Or(translate.Text(r.Body, "detail"), textFunds), codeFunds
 	case r.Status == http.StatusForbidden:
-		f.message, f.code, f.errors = legacy.Forbidden(text), codeForbidden, graphqlNames.In(r.Errors())
+		f.message, f.Code, f.Errors = legacy.Forbidden(text), codeForbidden, graphqlNames.In(r.Errors())
 	case r.Status == http.StatusNotFound && k != "":
-		f.message, f.code = notFound(k)
+		f.message, f.Code = notFound(k)
 	case r.Status == http.StatusNotFound:
-		f.message, f.code = text, codeNotFound
+		f.message, f.Code = text, codeNotFound
 	case r.Status == http.StatusMethodNotAllowed:
-		f.message, f.code = text, codeMethod
+		f.message, f.Code = text, codeMethod
 	case r.Status == http.StatusRequestEntityTooLarge:
-		f.message, f.code, f.http = cmp.Or(text, "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
+		f.message, f.Code, f.http = cmp.Or(text, "request body too large"), codeTooLarge, http.StatusRequestEntityTooLarge
 	case r.Status == http.StatusUnprocessableEntity:
-		f.message, f.code, f.errors = text, codeBadInput, graphqlNames.In(r.Errors())
-		if len(f.errors) > 0 {
-			f.message += ": " + f.errors[0]
+		f.message, f.Code, f.Errors = text, codeBadInput, graphqlNames.In(r.Errors())
+		if len(f.Errors) > 0 {
+			f.message += ": " + f.Errors[0]
 		}
 	case r.Status == http.StatusTooManyRequests:
-		f.message, f.code, f.http = textTooMany, codeRateLimited, http.StatusTooManyRequests
+		f.message, f.Code, f.http = textTooMany, codeRateLimited, http.StatusTooManyRequests
 	case r.Status >= 400 && r.Status < 500:
-		f.message, f.code, f.errors = cmp.Or(text, "bad request"), codeBadInput, graphqlNames.In(r.Errors())
+		f.message, f.Code, f.Errors = cmp.Or(text, "bad request"), codeBadInput, graphqlNames.In(r.Errors())
 	default:
-		f.message, f.code = legacy.Broken(r), codeInternal
+		f.message, f.Code = legacy.Broken(r), codeInternal
 	}
 	return f
 }

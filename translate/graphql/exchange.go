@@ -2,17 +2,16 @@ package graphql
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"sync"
+	"sync/atomic"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// exchange is one request in progress with the v2 objects that it has read. Its methods may be called concurrently by
-// several root fields.
+// exchange is one request in progress, with the v2 objects that were read for it. Its methods may be called concurrently by several root
+// fields.
 type exchange struct {
 	*legacy.Session
 	api *API
@@ -21,16 +20,14 @@ type exchange struct {
 	meter *meter
 }
 
-// meter is a Caller that counts calls and refuses those beyond the limit.
+// meter is a Caller that counts calls and refuses calls beyond the limit.
 type meter struct {
-	next translate.Caller
-	most int
-
-	mu    sync.Mutex // guards calls
-	calls int
+	next  translate.Caller
+	most  int
+	calls atomic.Int64
 }
 
-// maxID is the maximum length of an id sent to v2, whose ids have about ten characters.
+// maxID is the maximum length of an id sent to v2. Existing ids have about ten characters.
 const maxID = 200
 
 // Call implements translate.Caller.
@@ -38,22 +35,13 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	over := m.calls >= m.most
-	if !over {
-		m.calls++
-	}
-	m.mu.Unlock()
-	if over {
+	if m.calls.Add(1) > int64(m.most) {
 		return nil, engine.LimitExceeded("calls", m.most, "platform calls")
 	}
 	for _, value := range r.Params {
 		if len(value) > maxID { // no resource has such an id
 			return &translate.Response{Status: http.StatusNotFound}, nil
 		}
-	}
-	if m.next == nil {
-		return nil, fmt.Errorf("no caller: %w", translate.ErrAmbiguous)
 	}
 	return m.next.Call(ctx, r)
 }
@@ -68,5 +56,5 @@ func (x *exchange) config() *Config { return &x.api.cfg }
 
 // isStatus reports whether err represents a v2 response with the given status.
 func isStatus(err error, status int) bool {
-	return err != nil && asFault(err).status == status
+	return err != nil && asFault(err).Status == status
 }

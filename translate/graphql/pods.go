@@ -21,7 +21,7 @@ type pod struct {
 	status string
 	// note is the note of a newly created pod; nil means that it must be read.
 	note *translate.PodNote
-	// group is the list that contains the pod, whose notes are read together; nil for a pod that was read alone.
+	// group is the list that contains the pod; the notes of its pods are read together. It is nil for a pod that was read alone.
 	group *podGroup
 	// endpoint is the endpoint id of a worker, or "" for a pod.
 	endpoint string
@@ -91,11 +91,6 @@ func podByID(ctx context.Context, x *exchange, id string) (any, error) {
 	return &pod{Pod: p}, nil
 }
 
-// pods lists all pods of the account, including members of clusters.
-func (x *exchange) pods(ctx context.Context) ([]any, error) {
-	return x.AllPods(ctx, "listPods")
-}
-
 func wrapPods(bodies []any) []any {
 	out, pods, g := make([]any, len(bodies)), make([]pod, len(bodies)), &podGroup{ids: make([]string, len(bodies))}
 	for i, b := range bodies {
@@ -138,7 +133,7 @@ func podTypes() map[string]objectType {
 }
 
 func podFields() objectType {
-	fields := objectType{
+	return objectType{
 		"id":            text(func(p *pod) string { return p.ID() }),
 		"name":          text(func(p *pod) string { return p.Name() }),
 		"desiredStatus": text(func(p *pod) string { return p.desiredStatus() }),
@@ -182,6 +177,13 @@ func podFields() objectType {
 			}
 			return out
 		}),
+		"consumerUserId": userID,
+		"templateId": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
+			return orNull(legacy.TemplateIDOfPod(p.Pod, p.remembered(ctx, x))), nil
+		}),
+		"networkVolume": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
+			return x.volumeByID(ctx, p.volume())
+		}),
 		"slsVersion": get(func(p *pod) any { return p.version }),
 		"clusterIdx": get(func(p *pod) any { return p.Rank() }),
 		"endpoint": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
@@ -207,16 +209,6 @@ func podFields() objectType {
 			return p
 		}),
 	}
-	fields["consumerUserId"] = field(func(_ context.Context, x *exchange, _ *pod, _ input) (any, error) {
-		return x.user(), nil
-	})
-	fields["templateId"] = field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-		return orNull(legacy.TemplateIDOfPod(p.Pod, p.remembered(ctx, x))), nil
-	})
-	fields["networkVolume"] = field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-		return x.volumeByID(ctx, p.volume())
-	})
-	return fields
 }
 
 func first(a, _ string) string { return a }

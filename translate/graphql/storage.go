@@ -13,8 +13,7 @@ func storageTypes() map[string]objectType {
 	}
 	return map[string]objectType{
 		"RegistryAuth": {
-			"id": text("id"), "name": text("name"),
-			"userId": field(func(_ context.Context, x *exchange, _ map[string]any, _ input) (any, error) { return x.user(), nil }),
+			"id": text("id"), "name": text("name"), "userId": userID,
 		},
 		"NetworkVolume": {
 			"id": text("id"), "name": text("name"), "dataCenterId": text("dataCenter"),

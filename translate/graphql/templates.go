@@ -97,7 +97,7 @@ func podTemplates(ctx context.Context, x *exchange, in input) (any, error) {
 		all = append(all, templatesFrom(list, s)...)
 	}
 	if !chosen && !x.anonymous() {
-		own, err := x.OwnTemplates(ctx, "list templates")
+		own, err := x.OwnTemplates(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func variables(v any) []any {
 }
 
 func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) {
-	list, err := x.OwnTemplates(ctx, "list templates")
+	list, err := x.OwnTemplates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) 
 		id = translate.Text(t, "id")
 	}
 	if id == "" {
-		return nil, &fault{message: "Template not found", code: codeNotFound}
+		return nil, newFault("Template not found", codeNotFound, 0)
 	}
 	return nil, x.DeleteTemplate(ctx, id)
 }
@@ -276,7 +276,7 @@ func templateInput(a args) *legacy.TemplateInput {
 	return w
 }
 
-// containerInput reads the settings that templates, endpoints and pods share.
+// containerInput reads the container settings that templates, endpoints and pods have in common.
 func containerInput(a args) legacy.Container {
 	w := legacy.Container{
 		Image: optional[string](a, "imageName"), Args: optional[string](a, "dockerArgs"),

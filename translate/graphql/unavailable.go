@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// unsupportedReason returns the message for a root field that legacy clients use but v2 does not support. Such fields are
-// not emulated: an on-demand pod in place of a spot pod would cost more than agreed, and a recreated registry credential
-// would have another id than the one that pods refer to.
+// unsupportedReason returns the message for a root field that legacy clients use but v2 does not support. Such a field is not emulated. An
+// on-demand pod in place of a spot pod would cost more than agreed, and a recreated registry credential would have another id than the id
+// that pods refer to.
 func unsupportedReason(root string) (reason string, ok bool) {
 	switch root {
 	case "secretCreate", "secretDelete",
@@ -25,7 +25,7 @@ func unsupportedReason(root string) (reason string, ok bool) {
 	return reason, reason != ""
 }
 
-// public reports whether a root field needs no credential. Queries for the hub, which v2 does not have, are not
+// public reports whether a root field needs no credential. Queries for the hub are public: v2 does not have the hub, and a refusal is not
 // confidential.
 func public(root string) bool {
 	switch root {
@@ -38,7 +38,7 @@ func public(root string) bool {
 // unsupportedMyselfField is the field of myself that v2 does not support.
 const unsupportedMyselfField = "flashApps"
 
-func unsupported(reason string) *fault { return &fault{message: reason, code: codeNotSupported} }
+func unsupported(reason string) *fault { return newFault(reason, codeNotSupported, 0) }
 
 // rejected returns a resolver for a schema field without a v2 equivalent.
 func rejected(reason string) resolver {

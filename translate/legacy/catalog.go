@@ -27,8 +27,8 @@ func (s *Session) readCatalog(ctx context.Context, operation, member string, que
 	return translate.Items(body, member), nil
 }
 
-// GPUs lists GPU types. One response may need the same list for each type, so the query is encoded only on the first
-// read.
+// GPUs lists the GPU types that match a query. One response may need the same list for each of its GPU types, so only the first read
+// encodes the query.
 func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error) {
 	key := strings.Join([]string{
 		q.Product, translate.Int(q.Count).String(), q.Cloud,
@@ -58,8 +58,7 @@ func (s *Session) PublicTemplates(ctx context.Context, source string) ([]any, er
 	return s.catalog(ctx, "listPublicTemplates", "templates", url.Values{"source": {source}})
 }
 
-// byPrice returns catalog records sorted by the price at path, cheapest first. Records with equal prices keep their
-// order.
+// byPrice returns catalog records sorted by the price at path, cheapest first. Records with equal prices keep their order.
 func byPrice(records []any, path ...string) []any {
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b any) int {
@@ -84,7 +83,7 @@ func IDs(records []any) []string {
 
 // FlavourInput holds a caller's choice of CPU flavours.
 type FlavourInput struct {
-	// IDs holds the flavours in the caller's order; empty selects the cheapest in stock. Field and VCPUsField are the
+	// IDs holds the flavours in the caller's order. If it is empty, the cheapest flavours in stock are selected. Field and VCPUsField are the
 	// caller's field names, for messages.
 	IDs        []string
 	Field      string
@@ -94,10 +93,11 @@ type FlavourInput struct {
 	MemoryGB int64
 }
 
-// Flavours selects up to most CPU flavours of a product: the given ones that exist and have the vCPU count, or the
-// cheapest in stock by the given price. It also returns the catalog records, or nil if the catalog cannot be read.
+// Flavours selects CPU flavours of a product for a pod or worker with w.VCPUs vCPUs. If the caller named flavours, it selects those that
+// exist and support this number. Otherwise it selects the cheapest flavours in stock, at most limit, by the member price of the catalog.
+// records holds the catalog records, or nil if the catalog cannot be read.
 func (s *Session) Flavours(
-	ctx context.Context, w *FlavourInput, product, price string, most int,
+	ctx context.Context, w *FlavourInput, product, price string, limit int,
 ) (chosen []string, records []any, err error) {
 	records, err = s.CPUs(ctx, product, w.VCPUs)
 	given := translate.Unique(w.IDs)
@@ -115,7 +115,7 @@ func (s *Session) Flavours(
 			return translate.Text(f, "availability") == "NONE" || number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
 		})
 		fit = byPrice(fit, "price", price)
-		return IDs(fit[:min(len(fit), most)]), records, nil
+		return IDs(fit[:min(len(fit), limit)]), records, nil
 	}
 	for _, id := range given {
 		record := translate.ByID(records, id)
@@ -129,12 +129,12 @@ func (s *Session) Flavours(
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, nil, invalid(w.Field, "no given flavour is available with vcpuCount %d", w.VCPUs)
+		return nil, nil, invalid(w.Field, "none of the flavours is available with %d vCPUs", w.VCPUs)
 	}
 	return chosen, records, nil
 }
 
-// comesWith reports whether a flavour is available with the vCPU count. A record without bounds allows any count.
+// comesWith reports whether a flavour is available with the given number of vCPUs. A record without bounds allows any number.
 func comesWith(flavour any, vcpus int64) bool {
 	low, high := translate.Whole(flavour, "vcpu", "min"), translate.Whole(flavour, "vcpu", "max")
 	return vcpus >= low && (high == 0 || vcpus <= high)

@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// EndpointNote returns the stored note of an endpoint.
+// EndpointNote returns the stored EndpointNote of an endpoint, or the zero value.
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
 	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Client, s.Key(translate.KindEndpoint, id))
 	return note
 }
 
-// EndpointNotes returns the notes of listed endpoints by id, never nil. It stores a note for each endpoint without a note,
-// because billing needs the GPU types of endpoints after their deletion.
+// EndpointNotes returns the stored EndpointNote of each listed endpoint, by endpoint id. The map is never nil. For an endpoint with a
+// single GPU type and no EndpointNote, it stores the type in a new one, because billing needs the type after the deletion of the endpoint.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
 	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Client, translate.KindEndpoint, IDs(listed))
 	fresh := make(map[string]translate.EndpointNote)
@@ -37,32 +37,23 @@ func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]tr
 	return notes
 }
 
-// billedType returns the GPU type under which an endpoint's cost is reported, or "" if it has several.
+// billedType returns the GPU type to which reports assign the cost of an endpoint. It returns "" if the endpoint uses several GPU types.
 func (s *Session) billedType(ctx context.Context, e v2.Endpoint) string {
-	var types []any
-	if !e.IsCPU() {
-		types, _ = s.ServerlessTypes(ctx) // without types the result is ""
-	}
-	return BilledType(e, Pools(types))
-}
-
-// BilledType returns the GPU type under which an endpoint's cost is reported, or "" if it has several. members returns
-// the types of a pool.
-func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	if e.IsCPU() {
 		return CPUType
 	}
-	if ids := GPUTypes(e, members); len(ids) == 1 {
+	types, _ := s.ServerlessTypes(ctx) // without types the result is ""
+	if ids := GPUTypes(e, types); len(ids) == 1 {
 		return ids[0]
 	}
 	return ""
 }
 
-// GPUTypes lists the GPU types in an endpoint's pools without the excluded ones.
-func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
+// GPUTypes lists the GPU types in an endpoint's pools, without the excluded types. types holds the records of the serverless catalog.
+func GPUTypes(e v2.Endpoint, types []any) []string {
 	var ids []string
 	for _, pool := range e.Pools() {
-		for _, id := range members(pool) {
+		for _, id := range InPool(types, pool) {
 			if !slices.Contains(e.Excluded(), id) {
 				ids = append(ids, id)
 			}
@@ -71,7 +62,7 @@ func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
 	return translate.Unique(ids)
 }
 
-// Endpoint reads one endpoint. If it no longer exists, Endpoint removes its stored link to a template.
+// Endpoint reads one endpoint. If the endpoint no longer exists, Endpoint also removes the stored link from the endpoint to its template.
 func (s *Session) Endpoint(ctx context.Context, purpose Purpose, id string) (v2.Endpoint, error) {
 	body, err := s.Read(ctx, purpose, "getEndpoint", id)
 	if IsMissing(err) {
@@ -99,8 +90,8 @@ func (s *Session) Version(ctx context.Context, id string) int64 {
 	return translate.Whole(resp.Body, "endpointVersion")
 }
 
-// TemplateIDOf returns the id of the template that an endpoint was created from. If it is unknown, it returns the id of a
-// virtual template.
+// TemplateIDOf returns the id of the template that an endpoint was created from. If the template is unknown, it returns the id of the
+// endpoint's virtual template.
 func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 	if note.TemplateID != "" {
 		return note.TemplateID
@@ -116,9 +107,9 @@ func (s *Session) unbind(ctx context.Context, endpoint string) {
 	}
 }
 
-// DeleteEndpoint deletes an endpoint. If v2 refuses because the endpoint has workers, it first sets their number to 0. v2
-// also deletes a template that is bound to the endpoint, which the legacy APIs did not do, so DeleteEndpoint recreates
-// the template and keeps its old id valid.
+// DeleteEndpoint deletes an endpoint. If v2 refuses because the endpoint has workers, DeleteEndpoint first sets the number of workers to 0.
+// v2 also deletes a template that is bound to the endpoint. The legacy APIs did not do so, and DeleteEndpoint therefore recreates the
+// template and keeps its old id valid.
 func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
 	purpose := NounEndpoint.Purpose("delete")
 	note := s.EndpointNote(ctx, id)
@@ -157,12 +148,12 @@ func forWorkers(err error) bool {
 		strings.Contains(strings.ToLower(r.Response.Detail()), "worker")
 }
 
-// ownTemplate reads a template of the account. The result is empty if the account does not own it or it cannot be read.
+// ownTemplate reads a template of the account. The result is empty if the account does not own the template or the template cannot be read.
 func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
 	if id == "" || IsVirtual(id) {
 		return v2.Template{}
 	}
-	own, err := s.OwnTemplates(ctx, "list templates")
+	own, err := s.OwnTemplates(ctx)
 	if err != nil {
 		return v2.Template{}
 	}

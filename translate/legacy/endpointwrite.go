@@ -15,7 +15,7 @@ type EndpointInput struct {
 	// Container holds the caller's own settings, which override the template's.
 	Container
 	Name, TemplateID, Type Optional[string]
-	// GPUs lists GPU types and pools, and GPU types to exclude, with a minus sign.
+	// GPUs lists GPU types and pools. A minus sign in front of a GPU type excludes the type.
 	GPUs, CUDAVersions Optional[[]string]
 	MinCUDA            Optional[string]
 	GPUCount           Optional[int64]
@@ -25,18 +25,18 @@ type EndpointInput struct {
 
 	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Optional[int64]
 	Scaler, Flashboot                                           Optional[string]
-	// FlashbootOn replaces Flashboot in dialects that only have on and off.
+	// FlashbootOn is used in place of Flashboot by dialects that only have on and off.
 	FlashbootOn Optional[bool]
 	Hooks       EndpointHooks
 }
 
 // EndpointHooks handles the parts of the input that are specific to a dialect.
 type EndpointHooks interface {
-	// CPUs selects CPU instances. now is the current endpoint.
-	CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
-	// Places selects data centres; an empty list allows any.
+	// CPUs selects the CPU instances of an endpoint. current is the endpoint before the update.
+	CPUs(ctx context.Context, current v2.Endpoint) ([]v2.CPU, error)
+	// Places selects data centres. An empty list allows any data centre.
 	Places(ctx context.Context) (Optional[[]string], error)
-	// Remember updates the note of the endpoint. body is the body that was sent.
+	// Remember sets the dialect's members of the stored EndpointNote after a request with the given body.
 	Remember(note *translate.EndpointNote, body v2.Endpoint)
 }
 
@@ -47,7 +47,7 @@ const (
 	defaultTimeoutMS   = 600_000
 )
 
-// endpointWrite is the state of a create or update of an endpoint.
+// endpointWrite is the state of one CreateEndpoint or UpdateEndpoint call.
 type endpointWrite struct {
 	*Session
 	w *EndpointInput
@@ -109,8 +109,8 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	return v2.EndpointOf(made), e.misplaced(ctx, purpose.Verb, err, b.DataCenters()...)
 }
 
-// UpdateEndpoint updates an endpoint. Settings that the input omits stay unchanged. Objects that v2 only accepts as a
-// whole are completed from the current endpoint.
+// UpdateEndpoint updates an endpoint. Settings that the input omits stay unchanged. v2 accepts some objects only as a whole; UpdateEndpoint
+// completes these objects from the current endpoint.
 func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInput) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
 	var err error
@@ -245,8 +245,8 @@ func (e *endpointWrite) compute(ctx context.Context) error {
 	return err
 }
 
-// computeChange updates the GPU or CPU settings. It sends pools and exclusions together, because v2 would combine either
-// with the old value of the other.
+// computeChange updates the GPU or CPU settings. It sends pools and exclusions together, because v2 would combine a new value of one with
+// the old value of the other.
 func (e *endpointWrite) computeChange(ctx context.Context) error {
 	if e.w.CPU {
 		list, err := e.w.Hooks.CPUs(ctx, e.now)
@@ -328,7 +328,7 @@ func (e *endpointWrite) scaling() {
 	e.body.SetScaling(e.scaler(), value)
 }
 
-// inOrder checks that the minimum of the workers does not exceed the maximum.
+// inOrder checks that the minimum number of workers does not exceed the maximum.
 func inOrder(least, most int64) error {
 	if least > most {
 		return invalid("workersMin", "must be at most workersMax (%d)", most)
@@ -383,7 +383,7 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 	}
 }
 
-// BindTemplate applies a template to an endpoint and stores the link between them. A virtual template changes nothing.
+// BindTemplate applies a template to an endpoint and stores the link between them. It changes nothing if the template is virtual.
 func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
 	if IsVirtual(template) {
 		return s.Endpoint(ctx, NounEndpoint.Purpose("get"), id)

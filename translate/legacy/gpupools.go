@@ -28,13 +28,7 @@ func InPool(types []any, pool string) []string {
 	return members
 }
 
-// Pools returns a function that lists the GPU types of a pool.
-func Pools(types []any) func(pool string) []string {
-	return func(pool string) []string { return InPool(types, pool) }
-}
-
-// Selection formats an endpoint's GPU selection as in the legacy APIs: its pools, and the excluded types with a minus
-// sign.
+// Selection returns the GPU selection of an endpoint in the form of the legacy APIs: its pools, and its excluded types with a minus sign.
 func Selection(e v2.Endpoint) string {
 	tokens := e.Pools()
 	for _, id := range e.Excluded() {
@@ -43,7 +37,7 @@ func Selection(e v2.Endpoint) string {
 	return strings.Join(tokens, ",")
 }
 
-// IsSelected reports whether the tokens still describe the endpoint's GPU selection.
+// IsSelected reports whether tokens, in the form of Selection, still describe the endpoint's GPU selection.
 func (s *Session) IsSelected(ctx context.Context, tokens []string, e v2.Endpoint) bool {
 	matches := func(p pools) bool { return sameSet(p.ids, e.Pools()) && sameSet(p.excluded, e.Excluded()) }
 	if p, unknown := selectPools(nil, tokens); len(unknown) == 0 && matches(p) {
@@ -59,8 +53,8 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// choosePools converts tokens to a selection of serverless GPUs. A token is a GPU type, a pool, or a type to exclude,
-// with a minus sign. The result selects exactly the requested types according to the current catalog.
+// choosePools converts tokens to a selection of serverless GPUs. A token is a GPU type, a pool, or an excluded type with a minus sign. The
+// result selects exactly the requested types according to the current catalog.
 func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, error) {
 	if len(tokens) == 0 {
 		return s.defaultPools(ctx)

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -28,11 +29,11 @@ type PodCreate struct {
 type CreatedPod struct {
 	v2.Pod
 	Note translate.PodNote
-	// Types holds the GPU types of the catalog as read for the placement, or nil.
+	// Types holds the GPU types that the placement read from the catalog, or nil.
 	Types []any
 }
 
-// podCreate is the state of one create.
+// podCreate is the state of one CreatePod call.
 type podCreate struct {
 	*Session
 	want PodCreate
@@ -43,8 +44,8 @@ type podCreate struct {
 	types  []any
 }
 
-// CreatePod creates a pod with the first placement candidate that is available and allowed. It returns a
-// translate.UnfinishedError if the result of a create is unknown; a retry of the same request then finds the pod.
+// CreatePod creates a pod with the first placement candidate that is available and allowed. It returns a translate.UnfinishedError if it is
+// unknown whether the pod was created; a repeat of the same request then finds the pod.
 func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, error) {
 	c := &podCreate{Session: s, want: *w}
 	base, err := c.body(ctx)
@@ -101,13 +102,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	case c.want.Template != "":
 		b.SetTemplateID(c.template.realID())
 	}
-	if image := c.want.Image.Value(); image != "" {
-		b.SetImage(image)
-	}
-	if disk := c.want.Disk.Value(); disk > 0 {
-		b.SetDisk(disk)
-	}
-	c.want.Ports.Apply(b.SetPorts)
+	c.want.writeBasics(b.Container)
 	if vars := c.want.Env.Value(); len(vars) > 0 {
 		merged := translate.EnvObject(vars)
 		for name, value := range b.Env() { // the template's variables
@@ -183,7 +178,7 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 		}
 		return nil
 	case size > 0:
-		b.SetPersistent(c.volumeSize("volumeInGb", size), textOr(c.want.MountPath, defaultPath))
+		b.SetPersistent(c.volumeSize("volumeInGb", size), cmp.Or(c.want.MountPath.Value(), defaultPath))
 		return nil
 	case c.want.Template == "" || c.inline, !c.want.VolumeGB.IsSet() && !c.template.Note.NoVolume && path == "":
 		return nil
@@ -215,7 +210,7 @@ func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
 		}
 		c.want.DataCenters = []string{centre}
 	}
-	b.SetNetworkVolume(c.want.NetworkVolume, textOr(c.want.MountPath, defaultPath))
+	b.SetNetworkVolume(c.want.NetworkVolume, cmp.Or(c.want.MountPath.Value(), defaultPath))
 	return nil
 }
 
@@ -227,7 +222,7 @@ func (c *podCreate) origin() *translate.Origin {
 	return c.template.Origin()
 }
 
-// ShortageError is returned if no capacity is available for a create.
+// ShortageError is returned if no capacity is available for a new pod.
 type ShortageError struct {
 	// Response is the platform's last response, or nil if there was no call.
 	Response *translate.Response
@@ -261,7 +256,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 	return &RefusedError{purpose, out.Response, out.Err}
 }
 
-// missing determines which resource a 404 of the create reports as missing.
+// missing determines which resource is missing if the platform responded with 404.
 func (c *podCreate) missing(detail string) (Noun, string) {
 	detail = strings.ToLower(detail)
 	registry := c.want.Registry.Value()
@@ -274,7 +269,7 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 	return NounTemplate, c.want.Template
 }
 
-// complete completes a create after the pod exists. Failures from here on are only warnings.
+// complete does the remaining work after the pod has been created. From here on, failures only add warnings.
 func (c *podCreate) complete(ctx context.Context, sent, pod v2.Pod) CreatedPod {
 	note := newPodNote(sent)
 	note.TemplateID = c.want.Template
@@ -294,8 +289,7 @@ func (c *podCreate) complete(ctx context.Context, sent, pod v2.Pod) CreatedPod {
 	return CreatedPod{Pod: pod, Note: note, Types: c.types}
 }
 
-// injected lists the environment variables that the platform added to the pod: those that neither the caller nor the
-// template set.
+// injected lists the environment variables that the platform added to the pod. Neither the caller nor the template set them.
 func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	names := slices.DeleteFunc(slices.Clone(injectable), func(name string) bool {
 		_, asked := c.want.Env.Value()[name]
@@ -313,7 +307,7 @@ func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return c.template.Env()[name] != nil })
 }
 
-// Forbidden prefixes the message of a policy with "Forbidden", unless it contains that word. Clients search for it.
+// Forbidden adds the prefix "Forbidden" to the message of a policy, unless the message contains this word. Clients search for it.
 func Forbidden(detail string) string {
 	switch {
 	case detail == "":

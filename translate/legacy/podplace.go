@@ -16,29 +16,29 @@ import (
 
 // Placement selects the location and the hardware of a pod.
 type Placement struct {
-	// CPU requests a pod without a GPU. Types then holds CPU flavours.
+	// CPU requests a pod without a GPU. Types then lists CPU flavours.
 	CPU bool
-	// Types lists GPU types in the caller's order; empty selects the cheapest in stock. TypesField is the caller's name
+	// Types lists GPU types in the caller's order. If it is empty, the cheapest types in stock are selected. TypesField is the caller's name
 	// of the field.
 	Types      []string
 	TypesField string
-	// KeepOrder tries the types in the caller's order instead of by availability.
+	// KeepOrder tries the types in the caller's order, not by availability.
 	KeepOrder bool
-	// SkipCatalogCheck uses the given flavours without checking the catalog.
+	// SkipCatalogCheck uses the flavours in Types without checking them against the catalog.
 	SkipCatalogCheck bool
 	// Count is the number of GPUs, or of vCPUs for a CPU pod.
 	Count int64
 	// MemoryGB is the minimum memory of flavours that are selected automatically.
 	MemoryGB int64
-	// Clouds lists the allowed clouds. If there are several, each type is tried first in the cloud with the better
-	// availability, then in the cheaper one.
+	// Clouds lists the allowed clouds. If there are several, each type is tried first in the cloud with the better availability; with equal
+	// availability, the cheaper cloud is tried first.
 	Clouds []string
-	// DataCenters lists the allowed data centres in order; empty allows any. SplitDataCenters makes a separate attempt
-	// for each data centre. It then tries all types in one data centre before the next, or, with KeepOrder, all data
-	// centres for one type before the next.
+	// DataCenters lists the allowed data centres in order. If it is empty, any data centre is allowed. SplitDataCenters makes a separate
+	// attempt for each data centre: it tries all types in one data centre before the next, or, with KeepOrder, all data centres for one type
+	// before the next.
 	DataCenters      []string
 	SplitDataCenters bool
-	// Countries lists two-letter codes of the allowed countries; empty allows any.
+	// Countries lists the allowed countries by two-letter codes. If it is empty, any country is allowed.
 	Countries []string
 	CUDA      CUDA
 	// MinMemoryGB and MinVCPUs are minimums per GPU; 0 means no minimum.
@@ -52,8 +52,7 @@ const (
 	maxDefaultTypes = 10
 	// maxUnknownTypes is the maximum number of unknown GPU types that a refusal names.
 	maxUnknownTypes = 10
-	// priceTolerance is the amount that a price may exceed MaxPrice by, because clients compute it with fewer digits than
-	// the catalog has.
+	// priceTolerance is the amount by which a price may exceed MaxPrice. Clients compute MaxPrice with fewer digits than the catalog has.
 	priceTolerance = 0.005
 )
 
@@ -61,11 +60,9 @@ const (
 type choice struct {
 	id, cloud string
 	// record is the catalog record, or nil if the catalog lacks it or cannot be read.
-	record any
-	level  int
-	// centres lists the data centres; anywhere reports that the choice is not limited to any.
-	centres  []string
-	anywhere bool
+	record  any
+	level   int
+	centres []string // empty if the choice is not limited to any data centre
 }
 
 // price returns the price of one GPU or vCPU.
@@ -192,7 +189,7 @@ func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 		for _, cloud := range c.want.Clouds {
 			ch := choice{
 				id: id, cloud: cloud, record: translate.ByID(offered[cloud], id),
-				centres: c.want.DataCenters, anywhere: len(c.want.DataCenters) == 0,
+				centres: c.want.DataCenters,
 			}
 			elsewhere := len(c.want.Clouds) > 1 && ch.record != nil && !translate.Flag(ch.record, strings.ToLower(cloud))
 			if elsewhere || !c.affords(ch) || len(c.want.Countries) > 0 && !c.locate(&ch, translate.ByID(there[cloud], id)) {
@@ -301,7 +298,7 @@ func didYouMean(name string, types []any) string {
 
 var countryPattern = regexp.MustCompile(`^[A-Z]{2}$`)
 
-// IsCountry reports whether a code has the form of a country code: two capital letters.
+// IsCountry reports whether code consists of two capital letters, like a country code.
 func IsCountry(code string) bool { return countryPattern.MatchString(code) }
 
 func (c *podCreate) checkCountries() error {
@@ -318,7 +315,7 @@ func (c *podCreate) checkCountries() error {
 func (c *podCreate) locate(ch *choice, record any) bool {
 	named := IDs(translate.Items(record, "dataCenters"))
 	if len(named) == 0 {
-		loose := ch.cloud == v2.Community && ch.anywhere && record != nil && translate.Text(record, "availability") != "NONE"
+		loose := ch.cloud == v2.Community && len(ch.centres) == 0 && record != nil && translate.Text(record, "availability") != "NONE"
 		if loose {
 			c.Warn(c.Quirks.CountriesField, ch.id+" is placed without a data centre because the catalog does not name one")
 		}
@@ -329,8 +326,8 @@ func (c *podCreate) locate(ch *choice, record any) bool {
 
 // within limits a choice to the given data centres and reports whether any remain.
 func (ch *choice) within(allowed []string) bool {
-	if ch.anywhere {
-		ch.centres, ch.anywhere = allowed, false
+	if len(ch.centres) == 0 {
+		ch.centres = allowed
 	} else {
 		ch.centres = slices.DeleteFunc(slices.Clone(ch.centres), func(id string) bool { return !slices.Contains(allowed, id) })
 	}
@@ -363,9 +360,7 @@ func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 	}
 	var choices []choice
 	for _, id := range flavours {
-		ch := choice{
-			id: id, cloud: v2.Secure, record: translate.ByID(records, id), centres: c.want.DataCenters, anywhere: len(c.want.DataCenters) == 0,
-		}
+		ch := choice{id: id, cloud: v2.Secure, record: translate.ByID(records, id), centres: c.want.DataCenters}
 		if !c.affords(ch) || len(c.want.Countries) > 0 && !ch.within(allowed) {
 			continue
 		}

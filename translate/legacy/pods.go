@@ -13,7 +13,7 @@ import (
 // injectable lists the environment variables that the platform adds to pods.
 var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 
-// PodNote returns the stored note of a pod; known is false if the store has no note. It returns an error if the store fails.
+// PodNote returns the stored PodNote of a pod. known is false if the store has none. It returns an error if the store fails.
 func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNote, known bool, err error) {
 	return translate.LoadNote[translate.PodNote](ctx, s.Client, s.Key(translate.KindPod, id))
 }
@@ -23,8 +23,8 @@ func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 	return cmp.Or(note.TemplateID, p.Template())
 }
 
-// LastStatusChange returns the sentence with which the legacy APIs described the last status change of a worker, or "" if the time of the
-// change is unknown.
+// LastStatusChange returns the sentence with which the legacy APIs described the last status change of a worker. It returns "" if the time
+// of the change is unknown.
 func LastStatusChange(p v2.Pod) string {
 	return string(AppendLastStatusChange(make([]byte, 0, 96), p))
 }
@@ -44,15 +44,15 @@ func AppendLastStatusChange(buf []byte, p v2.Pod) []byte {
 	return translate.AppendTime(append(buf, what...), when, translate.ScriptTime)
 }
 
-// Pods lists the account's pods, each a Record or a map.
+// Pods lists the account's pods. Each is a Record or a map.
 func (s *Session) Pods(ctx context.Context) ([]any, error) {
 	return s.list(ctx, Purpose{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
 }
 
-// AllPods lists the account's pods, including members of clusters. verb is used in the message of a refusal.
-func (s *Session) AllPods(ctx context.Context, verb string) ([]any, error) {
+// AllPods lists the account's pods, including members of clusters.
+func (s *Session) AllPods(ctx context.Context) ([]any, error) {
 	all := &translate.Request{Operation: "listPods", Query: url.Values{"includeClusterPods": {"true"}}, Read: true}
-	return s.list(ctx, Purpose{Verb: verb, Noun: NounPod}, all, "pods")
+	return s.list(ctx, Purpose{Verb: "listPods", Noun: NounPod}, all, "pods")
 }
 
 // Pod reads one pod.
@@ -61,8 +61,8 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	return v2.PodOf(body), err
 }
 
-// PodNotes returns the notes of the listed pods by pod id. The map is never nil. If a pod has no note yet, PodNotes stores one, because
-// billing needs the GPU type of the pod after its deletion.
+// PodNotes returns the stored PodNote of each listed pod, by pod id. The map is never nil. For a pod without a PodNote, it stores one,
+// because billing needs the GPU type after the deletion of the pod.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
 	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))
 	fresh := make(map[string]translate.PodNote)
@@ -79,7 +79,7 @@ func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]transla
 	return notes
 }
 
-// DeletePod deletes a pod. It keeps the note, because billing needs the GPU type later.
+// DeletePod deletes a pod. It keeps the stored PodNote, because billing needs the GPU type later.
 func (s *Session) DeletePod(ctx context.Context, id string) error {
 	return s.Remove(ctx, Purpose{Verb: "delete pod", Noun: NounTerminated}, "deletePod", id)
 }
@@ -118,8 +118,8 @@ func starting(status string) bool {
 	return status == v2.StatusProvisioning || status == v2.StatusStarting
 }
 
-// PerformAction performs an action on a pod. Only if v2 reports a conflict with the pod's status does it read the pod:
-// the legacy APIs accepted most such actions as already done.
+// PerformAction performs an action on a pod. If v2 reports a conflict with the status of the pod, PerformAction reads the pod and succeeds
+// if the action would have no effect, as it did in the legacy APIs.
 func (s *Session) PerformAction(ctx context.Context, id string, a Action) (v2.Pod, error) {
 	return s.act(ctx, NounPod.Purpose(string(a)), id, a)
 }
@@ -153,8 +153,8 @@ func (s *Session) act(ctx context.Context, purpose Purpose, id string, a Action)
 	return p, refusal
 }
 
-// ResetPod wipes the container disk and keeps the volume and the GPU, which is a restart in v2; stop and start would
-// release the GPU.
+// ResetPod wipes the container disk of a pod and keeps the volume and the GPU. It restarts a running pod, because a stop would release the
+// GPU.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	purpose := NounPod.Purpose("reset")
 	body, err := s.Read(ctx, purpose, "getPod", id)
@@ -172,7 +172,7 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, purpose, id, Restart)
 }
 
-// newPodNote returns a note for a pod without one, because billing needs its GPU type after its deletion.
+// newPodNote returns a PodNote with the GPU type of a pod.
 func newPodNote(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
@@ -181,12 +181,12 @@ func newPodNote(p v2.Pod) translate.PodNote {
 	return note
 }
 
-// CPUType is the GPU type in billing of pods without a GPU.
+// CPUType is the GPU type in billing records of pods without a GPU.
 const CPUType = "CPU"
 
-// keepInjected adds the environment variables that the platform had added to the pod to the environment that replaces it,
-// and returns their names. Callers who write back their own list never saw these variables. A variable that the caller
-// sets belongs to the caller from then on.
+// keepInjected adds the environment variables that the platform had added to the pod to the new environment env, and returns their names.
+// Callers who write back their own list never saw these variables. If the caller sets such a variable, it belongs to the caller from then
+// on.
 func (s *Session) keepInjected(now v2.Pod, env map[string]any, note translate.PodNote, err error) []string {
 	names := note.InjectedEnv
 	switch {

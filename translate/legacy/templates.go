@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -17,12 +18,12 @@ import (
 // represents the settings of an endpoint whose template is unknown.
 const virtualPrefix = "ept_"
 
-// Template is a template together with its stored note and the id that the caller uses.
+// Template is a template with its stored TemplateNote and the id that the caller uses.
 type Template struct {
 	v2.Template
-	// KnownAs is the id that the caller uses. For a recreated template, it is the id of the original.
+	// KnownAs is the id that the caller uses. For a recreated template, KnownAs is the id of the original template.
 	KnownAs string
-	// Note holds the values that v2 does not keep. It is not set for templates from a list.
+	// Note holds the values that v2 does not keep. It is empty for a template from a list.
 	Note translate.TemplateNote
 }
 
@@ -55,21 +56,18 @@ func referencedTemplate(id string) Purpose {
 	return Purpose{Verb: "read template", Noun: NounTemplate, BodyID: id}
 }
 
-// TemplateNote returns the stored note of a template.
+// TemplateNote returns the stored TemplateNote of a template, or the zero value.
 func (s *Session) TemplateNote(ctx context.Context, id string) translate.TemplateNote {
 	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Client, s.Key(translate.KindTemplate, id))
 	return note
 }
 
-// ResolveTemplate returns the current id of a template, which differs from id if the template was recreated.
+// ResolveTemplate returns the current id of a template. The result differs from id if the template was recreated.
 func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
-	if alias := s.TemplateNote(ctx, id).Alias; alias != "" {
-		return alias
-	}
-	return id
+	return cmp.Or(s.TemplateNote(ctx, id).Alias, id)
 }
 
-// Template reads one template. It derives a virtual template from its endpoint.
+// Template reads one template. A virtual template is derived from its endpoint.
 func (s *Session) Template(ctx context.Context, purpose Purpose, id string) (Template, error) {
 	if endpoint, ok := strings.CutPrefix(id, virtualPrefix); ok {
 		body, err := s.Read(ctx, purpose, "getEndpoint", endpoint)
@@ -84,12 +82,7 @@ func (s *Session) Template(ctx context.Context, purpose Purpose, id string) (Tem
 	return t, err
 }
 
-func (t Template) realID() string {
-	if t.Note.Alias != "" {
-		return t.Note.Alias
-	}
-	return t.KnownAs
-}
+func (t Template) realID() string { return cmp.Or(t.Note.Alias, t.KnownAs) }
 
 // VirtualTemplate returns an endpoint's settings as a template.
 func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
@@ -102,7 +95,7 @@ func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
 	return t
 }
 
-// Origin returns the origin of a body that contains the template's settings.
+// Origin returns the translate.Origin for a v2 request into whose body the settings of t were copied.
 func (t Template) Origin() *translate.Origin {
 	if !IsVirtual(t.KnownAs) {
 		return &translate.Origin{TemplateID: t.KnownAs}
@@ -127,12 +120,12 @@ func (t Template) VolumeGB() int64 {
 func (t Template) MountPath() string { return mountPath(t.Container) }
 
 // OwnTemplates lists the account's templates.
-func (s *Session) OwnTemplates(ctx context.Context, verb string) ([]any, error) {
-	return s.List(ctx, Purpose{Verb: verb, Noun: NounTemplate}, "listTemplates", "templates", nil)
+func (s *Session) OwnTemplates(ctx context.Context) ([]any, error) {
+	return s.List(ctx, Purpose{Verb: "list templates", Noun: NounTemplate}, "listTemplates", "templates", nil)
 }
 
-// TemplatesByID reads templates: the account's own as one list, others individually. The result omits virtual templates
-// and those that cannot be read.
+// TemplatesByID reads templates. It reads the account's own templates with one call, and each other template with a separate call. The
+// result omits virtual templates and templates that cannot be read.
 func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string]Template {
 	found := map[string]Template{}
 	wanted = slices.DeleteFunc(slices.Clone(wanted), IsVirtual)
@@ -141,7 +134,7 @@ func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string
 	}
 	var own []any
 	if len(wanted) > 1 {
-		own, _ = s.OwnTemplates(ctx, "list templates")
+		own, _ = s.OwnTemplates(ctx)
 	}
 	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, s.Client, translate.KindTemplate, wanted)
 	var mu sync.Mutex
@@ -176,7 +169,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	case size > 0 && (b.Serverless() || b.Category() == "CPU"):
 		s.WarnLost("volumeInGb", s.Quirks.NoVolume)
 	case size > 0:
-		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, defaultPath))
+		b.SetPersistent(s.volumeSize("volumeInGb", size), cmp.Or(w.MountPath.Value(), defaultPath))
 	}
 	purpose := NounTemplate.Purpose("create")
 	if id := b.Registry(); id != "" {
@@ -190,13 +183,6 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	t.KnownAs = t.ID()
 	s.rememberTemplate(ctx, &t, w, false)
 	return t, nil
-}
-
-func textOr(w Optional[string], other string) string {
-	if s := w.Value(); s != "" {
-		return s
-	}
-	return other
 }
 
 // UpdateTemplate updates a template, or the endpoint of a virtual template. Settings that the input omits stay unchanged.
@@ -234,11 +220,11 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInpu
 	return t, nil
 }
 
-// changeVolume updates the volume. v2 cannot remove the volume of a template, so the removal is stored and applied to
-// pods created through this gateway.
+// changeVolume updates the volume. v2 cannot remove the volume of a template, so changeVolume stores the removal. It applies to pods that
+// are created through this gateway.
 func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *translate.TemplateNote) error {
 	size, sized := w.VolumeGB.Get()
-	have, path := now.PersistentSize(), textOr(w.MountPath, mountPath(now.Container))
+	have, path := now.PersistentSize(), cmp.Or(w.MountPath.Value(), mountPath(now.Container))
 	switch {
 	case size < 0:
 		return invalid("volumeInGb", "must not be negative")
@@ -306,8 +292,8 @@ func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *Template
 	}
 }
 
-// BoundEndpoints lists the endpoints that were created from the template through this gateway. It returns an error if the
-// store fails.
+// BoundEndpoints lists the ids of the endpoints that were created from the template through this gateway. It returns an error if the store
+// fails.
 func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string, error) {
 	notes, err := Notes[translate.EndpointNote](ctx, s, translate.KindEndpoint)
 	var followers []string
@@ -324,7 +310,7 @@ func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string
 func (s *Session) rollOut(ctx context.Context, t *Template) {
 	followers, err := s.BoundEndpoints(ctx, t.KnownAs)
 	if err != nil {
-		s.Warn("template", "cannot determine the endpoints of the template, which keep their settings")
+		s.Warn("template", "cannot determine the endpoints of the template; the endpoints keep their settings")
 	}
 	errs := make([]error, len(followers))
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
@@ -342,8 +328,8 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 	}
 }
 
-// DeleteTemplate deletes a template, unless an endpoint is bound to it, which the legacy APIs refused. It does not delete
-// a virtual template, because its endpoint remains.
+// DeleteTemplate deletes a template. As in the legacy APIs, it returns an error if an endpoint is bound to the template. It does nothing
+// for a virtual template, because the endpoint of the template remains.
 func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	if IsVirtual(id) {
 		return nil

@@ -21,8 +21,7 @@ var addSource string
 // TTL is the retention of a row after its last call.
 const TTL = 400 * 24 * time.Hour
 
-// guardTTL is the retention of batch numbers, from which repeated batches are detected. A Recorder retries for a far
-// shorter time.
+// guardTTL is the retention of batch numbers, with which a Store detects repeated batches. A Recorder retries for a far shorter time.
 const guardTTL = 24 * time.Hour
 
 // readBatch is the number of rows that Rows reads in one step.
@@ -39,8 +38,8 @@ const (
 	counterParts = 2
 )
 
-// Store keeps rows in Redis, with all keys of an organisation in one slot. It is safe for concurrent use. Operations have
-// the timeouts of the Redis client and of their contexts.
+// Store keeps rows in Redis. All keys of an organisation are in one slot of a Redis Cluster. A Store is safe for concurrent use. Each
+// operation has the timeouts of the Redis client and ends early if its context does.
 type Store struct {
 	client redis.Cmdable
 	prefix string
@@ -49,7 +48,7 @@ type Store struct {
 
 var _ Writer = (*Store)(nil)
 
-// NewStore returns a store whose Redis keys begin with prefix. It does not connect.
+// NewStore returns a Store with the given prefix of Redis keys. It does not connect.
 func NewStore(client redis.Cmdable, prefix string) *Store {
 	return &Store{client: client, prefix: prefix, script: redis.NewScript(addSource)}
 }
@@ -112,7 +111,7 @@ func (r *Row) counters() []any {
 	return list
 }
 
-// Rows returns the stored rows of an organisation, most recent callers first.
+// Rows returns the stored rows of an organisation, sorted by the time of their latest call, newest first.
 func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
 	base := s.base(org)
 	ids, err := s.client.ZRevRange(ctx, base+":rows", 0, -1).Result()
@@ -158,18 +157,10 @@ func parseSum(members map[string]string) Totals {
 		case kind+":" == kindStatus:
 			s.Statuses[name] = n
 		case kind+":" == kindV2:
-			s.V2 = put(s.V2, name, n)
+			increase(&s.V2, name, n)
 		case kind+":" == kindLost:
-			s.Lost = put(s.Lost, name, n)
+			increase(&s.Lost, name, n)
 		}
 	}
 	return s
-}
-
-func put(m map[string]int64, name string, n int64) map[string]int64 {
-	if m == nil {
-		m = make(map[string]int64)
-	}
-	m[name] = n
-	return m
 }

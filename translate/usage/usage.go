@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -15,59 +16,58 @@ type Call struct {
 	Org, Key string
 	// Dialect is "v1" or "graphql".
 	Dialect string
-	// Operations lists the requested operations: one operation of v1, or the root fields of a GraphQL document. Each is
-	// counted in its own row. The names are known to the gateway and never the caller's text.
+	// Operations lists the requested operations: one operation of v1, or the root fields of a GraphQL document. Each operation is counted in
+	// its own row. The names are known to the gateway and never text chosen by the caller.
 	Operations []string
 	// Agent is the unmodified User-Agent header.
 	Agent string
 	// Status is the HTTP status of the response.
 	Status int
-	// V2 lists the v2 operations that the call made.
+	// V2 lists the v2 operations into which the gateway translated the call.
 	V2 []string
-	// Lost lists the fields that v2 has no equivalent for.
+	// Lost lists the fields of the call without an equivalent in v2.
 	Lost []string
 }
 
-// RowKey identifies a row, which counts calls that have all these properties in common.
+// RowKey identifies a row. A row counts the calls that have all of these properties in common.
 type RowKey struct {
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
-	// Agent is the program as a product token with its major version, or NoAgent or OtherAgent.
+	// Agent is the name of the program with its major version, NoAgent or OtherAgent.
 	Agent string `json:"agent"`
 }
 
-// Totals holds the counts of a row.
+// Totals holds the counters of a row.
 type Totals struct {
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	// Statuses counts responses by class: "2xx", "4xx", "5xx".
 	Statuses map[string]int64 `json:"statuses"`
-	// V2 counts calls by the v2 operations that they made.
+	// V2 counts calls by the v2 operations into which the gateway translated them.
 	V2 map[string]int64 `json:"v2,omitempty"`
-	// Lost counts calls by their fields that v2 has no equivalent for.
+	// Lost counts the calls that used a field without an equivalent in v2, by field.
 	Lost map[string]int64 `json:"lost,omitempty"`
 }
 
-// Row is one row of an organisation.
+// Row holds the number of calls of an organisation with the same RowKey.
 type Row struct {
 	RowKey
 	Totals
 }
 
-// Batch holds totals to add to the stored rows.
+// Batch holds the totals that are to be added to the stored rows of an organisation.
 type Batch struct {
 	Org string
-	// Source and Seq identify the batch. Batches of one source are written in order, and a repeated batch is not counted
-	// again.
+	// Source and Seq identify the batch. The batches of one source are written in order, and a repeated batch is counted only once.
 	Source string
 	Seq    int64
 	Rows   []Row
 }
 
-// Writer stores batches. After an error, the batch may or may not have been written; the Recorder sends it again until a
-// write succeeds.
+// Writer stores batches. After an error, the batch may or may not have been written, and the Recorder writes it again until there is no
+// error.
 type Writer interface {
 	Write(ctx context.Context, b Batch) error
 }
@@ -76,7 +76,7 @@ type Writer interface {
 const (
 	// NoAgent is the program name of a call without a User-Agent.
 	NoAgent = "none"
-	// OtherAgent is the program name of programs beyond MaxAgents and of programs with an invalid name.
+	// OtherAgent is the program name in two cases: the program has an invalid name, or the organisation already has MaxAgents other programs.
 	OtherAgent = "other"
 )
 
@@ -90,7 +90,7 @@ const (
 	maxLost = 32
 )
 
-// Agent reduces a User-Agent header (RFC 9110, section 10.1.5) to the name and the major version of its first product:
+// Agent reduces a User-Agent header (RFC 9110, section 10.1.5) to the name and the major version of the first product:
 // "python-requests/2.31.0 extra" becomes "python-requests/2".
 func Agent(header string) string {
 	if strings.TrimSpace(header) == "" {
@@ -129,12 +129,10 @@ func token(s string) bool {
 
 // class returns the class of a status.
 func class(status int) string {
-	switch {
-	case status < http.StatusOK || status > 599:
+	if status < http.StatusOK || status > 599 {
 		return "other"
-	default:
-		return string(rune('0'+status/100)) + "xx"
 	}
+	return string(rune('0'+status/100)) + "xx"
 }
 
 // lost returns the distinct names of fields, with "other" for invalid ones.
@@ -161,29 +159,26 @@ func (s *Totals) add(c *Call, now time.Time) {
 	s.Last = now
 	s.Statuses[class(c.Status)]++
 	for _, op := range c.V2 {
-		increase(&s.V2, op)
+		increase(&s.V2, op, 1)
 	}
 	for _, field := range lost(c.Lost) {
 		if len(s.Lost) >= maxLost && s.Lost[field] == 0 {
 			field = "other"
 		}
-		increase(&s.Lost, field)
+		increase(&s.Lost, field, 1)
 	}
 }
 
-func increase(m *map[string]int64, name string) {
+func increase(m *map[string]int64, name string, by int64) {
 	if *m == nil {
 		*m = make(map[string]int64)
 	}
-	(*m)[name]++
+	(*m)[name] += by
 }
 
-// Names returns the names in counts, most frequent first.
+// Names returns the keys of counts, sorted by count, largest first.
 func Names(counts map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(max(-1, min(1, counts[b]-counts[a])))
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }

@@ -14,19 +14,17 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Operation describes one operation of the v1 API.
+// Operation describes an operation of the v1 API.
 type Operation struct {
 	// ID is v1's operationId with a lower-case first letter, for example "createPod".
 	ID string
 	// Method and Path form the route, for example GET "/v1/pods/{podId}".
 	Method, Path string
-	// V2 is the operationId of the v2 operation that replaces this one, or empty.
+	// V2 is the operationId of the v2 operation that replaces the v1 operation, or empty.
 	V2 string
-	// Mutates reports whether the operation can change something.
-	Mutates bool
 	// Public reports whether the operation needs no credential.
 	Public bool
-	// IgnoresBody reports whether the operation ignores its body, which need not be valid JSON.
+	// IgnoresBody reports whether the operation accepts any body, even invalid JSON, and ignores it.
 	IgnoresBody bool
 }
 
@@ -44,25 +42,25 @@ type row struct {
 	id string
 }
 
-// API serves the v1 dialect. It is immutable and safe for concurrent use.
+// API serves the v1 API. It is immutable and safe for concurrent use.
 type API struct {
 	cfg  Config
 	deps translate.Deps
-	rows []row
 	byID map[string]*row
 	// header holds the headers of every response.
 	header http.Header
 	quirks legacy.Quirks
-	docs   *documents
+	// description is the API description with the platform's name.
+	description []byte
 }
 
-// New returns an API. It returns an error if the names in cfg do not fit the description.
+// New returns an API. It returns an error if the API description is not valid JSON with the platform's name from cfg.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	docs, err := newDocuments(cfg.Legacy.Name())
+	text, err := describe(cfg.Legacy.Name())
 	if err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
 	}
-	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, header: cfg.Legacy.Header()}
+	a := &API{cfg: cfg, deps: deps.WithDefaults(), description: text, header: cfg.Legacy.Header()}
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true,
 		RaisedSize: "raised to the minimum of 10", NoVolume: "ignored because templates of this kind do not have a volume",
@@ -71,9 +69,9 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		QueryCountriesSeparately: true,
 		DataCentersField:         "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds",
 	}
-	a.byID = make(map[string]*row, len(a.rows))
-	for i := range a.rows {
-		a.byID[a.rows[i].ID] = &a.rows[i]
+	a.byID = make(map[string]*row)
+	for _, row := range operations() {
+		a.byID[row.ID] = &row
 	}
 	return a, nil
 }
@@ -123,7 +121,7 @@ type reply struct {
 	encoded     []byte
 }
 
-// resultReply returns a function that converts the result of a rule to a reply in v1's form.
+// resultReply returns a function that converts the result of a v2 call to a reply in v1's form.
 func resultReply(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
 	return func(body map[string]any, err error) (*reply, error) {
 		if err != nil {
@@ -135,7 +133,7 @@ func resultReply(show func(any) map[string]any) func(body map[string]any, err er
 
 func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
 
-// Serve answers one request of the operation op by making v2 calls. It never returns nil and never panics.
+// Serve responds to a request for the operation op by making v2 calls. It never returns nil and never panics.
 func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	row := a.byID[op]
 	if row == nil {
@@ -187,18 +185,25 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 	return answer, nil
 }
 
-// Refuse encodes a refusal that was raised outside the translation in v1's form.
+// Refuse encodes a refusal by the gateway, for example because of a missing key, in the form of v1.
 func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	f := a.refused(&legacy.RefusedError{Response: r})
-	out := &translate.Outgoing{Status: f.status, Header: a.headers(nil, nil)}
+	return a.refusal(f, docsLink)
+}
+
+// refusal encodes a refusal that was raised outside the translation, with the given Link header.
+func (a *API) refusal(f *fault, link string) *translate.Outgoing {
+	out := &translate.Outgoing{Status: f.status, Header: a.header.Clone()}
+	out.Header.Set("Link", link)
 	encode(out, f.body())
 	return out
 }
 
 // answer converts the result of a handler to a response.
 func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
-	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), LostFields: r.LostFields()}
-	out.Header = a.headers(row, r)
+	out := &translate.Outgoing{Header: a.header.Clone()}
+	out.Header.Set("Link", row.link(r.in.Params))
+	r.Report(out, row.V2)
 	if err == nil && answer == nil {
 		err = broken()
 	}
@@ -225,33 +230,6 @@ func (row *row) link(params map[string]string) string {
 		return docsLink
 	}
 	return `<` + expand(row.successor, params) + `>; rel="successor-version", ` + docsLink
-}
-
-// headers returns the headers of every response: the migration hints, and the rate limits from the last v2 response. row
-// and r are nil for refusals raised outside the translation.
-func (a *API) headers(row *row, r *request) http.Header {
-	h := a.header.Clone()
-	if row == nil {
-		h.Set("Link", docsLink)
-		return h
-	}
-	h.Set("Link", row.link(r.in.Params))
-	used := r.Operations()
-	if len(used) == 0 && row.V2 != "" {
-		used = []string{row.V2}
-	}
-	if len(used) > 0 {
-		h.Set("X-Tollgate-V2-Operation", strings.Join(used, ", "))
-	}
-	for _, line := range r.Warnings() {
-		h.Add("X-Legacy-Warning", line)
-	}
-	for _, name := range [...]string{"RateLimit", "RateLimit-Policy", "X-Request-Id"} {
-		if values := r.Header().Values(name); len(values) > 0 {
-			h[http.CanonicalHeaderKey(name)] = values
-		}
-	}
-	return h
 }
 
 // docsLink refers to the page about the deprecation of v1 (RFC 9745, section 3).

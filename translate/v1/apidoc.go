@@ -21,22 +21,17 @@ var docsPage []byte
 // brandMark is the placeholder for the platform's name in the embedded description.
 const brandMark = "__BRAND__"
 
-// documents holds v1's description of itself.
-type documents struct {
-	// source is the description with the platform's name inserted. Each response that modifies it decodes it again.
-	source []byte
-}
-
-func newDocuments(brand string) (*documents, error) {
-	d := &documents{source: bytes.ReplaceAll(description, []byte(brandMark), []byte(brand))}
-	if !json.Valid(d.source) {
+// describe returns v1's description of itself with the platform's name inserted. Each response that modifies it decodes it again.
+func describe(brand string) ([]byte, error) {
+	text := bytes.ReplaceAll(description, []byte(brandMark), []byte(brand))
+	if !json.Valid(text) {
 		return nil, fmt.Errorf("the embedded API description is not valid JSON after insertion of the brand %q", brand)
 	}
-	return d, nil
+	return text, nil
 }
 
-// getOpenAPI serves the description with the current ids of the platform. One launcher reads the data centres from it
-// without a credential. The response then uses the last catalog that any caller read, or the lists as of the end of v1.
+// getOpenAPI serves the description with the current ids of the platform. One launcher reads the data centres from the description without
+// a credential. The response then uses the last catalog that any caller read, or the lists from the end of v1.
 func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	catalog := r.Deps().Catalog
 	var centres, types []any
@@ -51,19 +46,19 @@ func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 		types = translate.Items(catalog.Latest("listGpuTypes"), "gpus")
 	}
 	if len(centres) == 0 && len(types) == 0 {
-		return &reply{status: 200, contentType: "application/json", encoded: r.api.docs.source}, nil
+		return &reply{status: 200, contentType: "application/json", encoded: r.api.description}, nil
 	}
 	var doc any
-	dec := json.NewDecoder(bytes.NewReader(r.api.docs.source))
+	dec := json.NewDecoder(bytes.NewReader(r.api.description))
 	dec.UseNumber()
 	if err := dec.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("decode the embedded description: %w", err)
+		return nil, fmt.Errorf("decode the embedded API description: %w", err)
 	}
 	patchLists(doc, legacy.IDs(centres), legacy.IDs(types))
 	return ok(doc), nil
 }
 
-// patchLists replaces the fixed lists of ids: the data centres of pod creates, and every list of GPU types.
+// patchLists replaces the fixed lists of ids in the description: the data centres of new pods, and every list of GPU types.
 func patchLists(doc any, centres, types []string) {
 	if field := translate.Members(doc, "components", "schemas", "PodCreateInput", "properties", "dataCenterIds"); field != nil &&
 		len(centres) > 0 {

@@ -33,7 +33,7 @@ func describedOperations(t *testing.T) map[string]Operation {
 			id = strings.ToLower(id[:1]) + id[1:]
 			method = strings.ToUpper(method)
 			ops[id] = Operation{
-				ID: id, Method: method, Path: "/v1" + path, Mutates: method != "GET",
+				ID: id, Method: method, Path: "/v1" + path,
 				Public: translate.At(op, "security") != nil && len(translate.Items(op, "security")) == 0,
 			}
 		}

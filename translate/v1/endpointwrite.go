@@ -47,11 +47,7 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	in, w := r.body, r.endpointInput()
 	w.IdleTimeout = legacy.Given(w.IdleTimeout.Or(defaultIdle))
 	w.FlashbootOn = legacy.Given(w.FlashbootOn.Or(true))
-	isCPU := len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
-	if in.has("computeType") {
-		isCPU = in.text("computeType") == "CPU"
-	}
-	w.CPU = isCPU
+	w.CPU = in.wantsCPU()
 	endpoint, note, err := r.CreateEndpoint(ctx, w)
 	if err != nil {
 		return nil, err
@@ -135,7 +131,7 @@ func (r endpointHooks) CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, err
 		return nil, err
 	}
 	if len(chosen) == 0 {
-		return nil, bad("cpuFlavorIds: no flavour is available with vcpuCount %d", vcpus)
+		return nil, bad("cpuFlavorIds: none of the flavours is available with %d vCPUs", vcpus)
 	}
 	var list []v2.CPU
 	for _, id := range chosen {

@@ -85,18 +85,18 @@ func (in input) texts(name string) []string { l, _ := in[name].([]string); retur
 // optional returns a member as an Optional.
 func optional[T any](in input, name string) legacy.Optional[T] { return legacy.OptionalOf[T](in, name) }
 
+// wantsCPU reports whether the input asks for CPU instances. Without a compute type, only a choice of flavours does.
+func (in input) wantsCPU() bool {
+	if in.has("computeType") {
+		return in.text("computeType") == "CPU"
+	}
+	return len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
+}
+
 // whole returns an integer, or absent if it is not set.
 func (in input) whole(name string, absent int64) int64 {
 	if n, ok := in[name].(int64); ok {
 		return n
-	}
-	return absent
-}
-
-// textOr returns a string, or absent if it is empty or not set.
-func (in input) textOr(name, absent string) string {
-	if s := in.text(name); s != "" {
-		return s
 	}
 	return absent
 }

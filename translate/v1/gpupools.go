@@ -23,7 +23,7 @@ func (r *request) poolTypes(ctx context.Context, endpoints ...any) []any {
 // typesOf expands an endpoint's pools to GPU types. If the stored selection is the same set, it returns the stored order,
 // because strict clients compare it with the order they sent.
 func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
-	ids := legacy.GPUTypes(e, legacy.Pools(types))
+	ids := legacy.GPUTypes(e, types)
 	expanded := expandPools(remembered, types)
 	if len(types) == 0 || slices.Equal(slices.Sorted(slices.Values(ids)), slices.Sorted(slices.Values(expanded))) {
 		return remembered
@@ -31,7 +31,7 @@ func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
 	return ids
 }
 
-// expandPools replaces pool names by their GPU types. It drops types that the catalog does not offer for serverless.
+// expandPools replaces pool names with the GPU types of the pools. It drops types that the catalog does not offer for serverless.
 func expandPools(list []string, types []any) []string {
 	var ids []string
 	for _, id := range list {

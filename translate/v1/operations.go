@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// serve answers one operation.
+// serve responds to a request for one operation.
 type serve = func(ctx context.Context, r *request) (*reply, error)
 
 // resource describes a v1 resource with its create, list, get, update and delete handlers.
@@ -17,7 +17,7 @@ type resource struct {
 	// name is part of operation ids such as createPod and listPods. successor and successors are its singular and plural
 	// in v2; "" means the same.
 	name, successor, successors string
-	// path is the path of the list, id the path parameter of one resource, and next the path of the list in v2.
+	// path is the path of the list, id the name of the path parameter of one resource, and next the path of the list in v2.
 	path, id, next string
 	// creates and updates validate the bodies.
 	creates, updates form
@@ -28,7 +28,7 @@ type resource struct {
 }
 
 func op(id, method, path, v2 string) Operation {
-	return Operation{ID: id, Method: method, Path: path, V2: v2, Mutates: method != http.MethodGet}
+	return Operation{ID: id, Method: method, Path: path, V2: v2}
 }
 
 // rows returns the operations in the order of the description, followed by more, which holds operations that only this

@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -26,8 +28,8 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	return &reply{status: http.StatusCreated, body: r.pod(made.Members, view)}, nil
 }
 
-// podCreate reads the body of POST /v1/pods with v1's defaults. It returns an error for settings that are no longer
-// available or that contradict each other.
+// podCreate reads the body of POST /v1/pods with v1's defaults. It returns an error for settings that are no longer available and for
+// settings that contradict each other.
 func (r *request) podCreate() (*legacy.PodCreate, error) {
 	in := r.body
 	args := in.text("dockerArgs")
@@ -39,7 +41,7 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	case args != "" && (len(in.texts("dockerStartCmd")) > 0 || len(in.texts("dockerEntrypoint")) > 0):
 		return nil, bad("dockerArgs cannot be combined with dockerStartCmd or dockerEntrypoint")
 	}
-	body, err := translate.Marshal(r.in.Body) // members are sorted
+	body, err := json.Marshal(r.in.Body) // as in earlier versions, so that a repeat after an upgrade is recognized
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	if err := r.placement(&want.Placement); err != nil {
 		return nil, err
 	}
-	want.Name = legacy.Given(in.textOr("name", defaultName))
+	want.Name = legacy.Given(cmp.Or(in.text("name"), defaultName))
 	if want.Template == "" {
 		r.defaults(want)
 	}
@@ -87,7 +89,7 @@ func (r *request) podInput() legacy.PodInput {
 // placement reads where the pod may be placed. It warns about settings that v2 does not support.
 func (r *request) placement(p *legacy.Placement) error {
 	in := r.body
-	cloud := in.textOr("cloudType", "SECURE")
+	cloud := cmp.Or(in.text("cloudType"), "SECURE")
 	for _, name := range [...]string{"minDownloadMbps", "minUploadMbps", "minDiskBandwidthMBps"} {
 		if in.has(name) {
 			r.WarnLost(name, "ignored because this field is no longer supported")
@@ -98,8 +100,7 @@ func (r *request) placement(p *legacy.Placement) error {
 	}
 	p.Clouds, p.DataCenters, p.Countries = []string{cloud}, r.centres(), translate.Unique(in.texts("countryCodes"))
 	p.SplitDataCenters = in.text("dataCenterPriority") == "custom"
-	p.CPU = in.text("computeType") == "CPU" ||
-		!in.has("computeType") && len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
+	p.CPU = in.wantsCPU()
 	var err error
 	if p.CPU {
 		p.Types, p.TypesField, p.KeepOrder = r.flavourIDs(), "cpuFlavorIds", in.text("cpuFlavorPriority") == "custom"
@@ -150,7 +151,7 @@ func (a *API) shortage() int {
 	return http.StatusInternalServerError
 }
 
-// podShortage returns the fault for a create without available capacity.
+// podShortage returns the fault for a pod that could not be created because no capacity is available.
 func (a *API) podShortage(e *legacy.ShortageError) *fault {
 	return &fault{status: a.shortage(), text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
 }

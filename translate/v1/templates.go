@@ -74,7 +74,14 @@ func (r *request) template(ctx context.Context, t legacy.Template, official bool
 	return shown
 }
 
-// templatesByID returns templates in v1's form. It omits those that cannot be read.
+func (r *request) templateReply(ctx context.Context, t legacy.Template, err error) (*reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return ok(r.template(ctx, t, false)), nil
+}
+
+// templatesByID returns templates in v1's form. It omits templates that cannot be read.
 func (r *request) templatesByID(ctx context.Context, wanted []string) map[string]any {
 	shown := map[string]any{}
 	for id, t := range r.TemplatesByID(ctx, wanted) {
@@ -123,7 +130,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	listed, err := r.OwnTemplates(ctx, "list templates")
+	listed, err := r.OwnTemplates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +200,7 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 		return nil, r.query.fault
 	}
 	t, err := r.Template(ctx, legacy.NounTemplate.Purpose("get"), r.id)
-	if err != nil {
-		return nil, err
-	}
-	return ok(r.template(ctx, t, false)), nil
+	return r.templateReply(ctx, t, err)
 }
 
 func createTemplate(ctx context.Context, r *request) (*reply, error) {
@@ -212,17 +216,11 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 		}
 	}
 	t, err := r.CreateTemplate(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return ok(r.template(ctx, t, false)), nil
+	return r.templateReply(ctx, t, err)
 }
 
 // updateTemplate serves PATCH and POST .../update.
 func updateTemplate(ctx context.Context, r *request) (*reply, error) {
 	t, err := r.UpdateTemplate(ctx, r.id, r.templateInput())
-	if err != nil {
-		return nil, err
-	}
-	return ok(r.template(ctx, t, false)), nil
+	return r.templateReply(ctx, t, err)
 }

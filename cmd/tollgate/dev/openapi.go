@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// openAPI returns the OpenAPI description of a project.
+// openAPI returns an OpenAPI document with the routes of a project.
 func openAPI(p *Project) []byte {
 	paths := map[string]map[string]any{}
 	for _, r := range p.Routes() {
@@ -43,17 +43,17 @@ func openAPI(p *Project) []byte {
 }
 
 func answers(what string, schema any) map[string]any {
-	content := map[string]any{"application/json": map[string]any{"schema": schema}}
-	if schema == nil {
-		content = map[string]any{"application/json": map[string]any{}}
+	media := map[string]any{}
+	if schema != nil {
+		media["schema"] = schema
 	}
-	return map[string]any{"200": map[string]any{"description": what, "content": content}}
+	return map[string]any{"200": map[string]any{"description": what, "content": map[string]any{"application/json": media}}}
 }
 
 // summary returns the first line of the docstring, or the name of the function.
 func (r *Route) summary() string { return cmp.Or(r.Function.Summary, r.Function.Name) }
 
-// operation returns the description of a route.
+// operation returns the OpenAPI operation object of a route.
 func (r *Route) operation() map[string]any {
 	f := r.Function
 	o := map[string]any{
@@ -94,7 +94,7 @@ func (r *Route) operation() map[string]any {
 	return o
 }
 
-// job adds the description of the job wrapper.
+// job adds the request and response schemas of a job to the operation object.
 func (r *Route) job(o map[string]any) {
 	o["requestBody"] = body(map[string]any{
 		"type": "object", "required": []string{"input"},
@@ -153,7 +153,7 @@ func unescape(segment string) (string, error) {
 	return value, err
 }
 
-// explorer returns the files below /docs: the page of this server, and the viewer that the gateway uses.
+// explorer returns the files served under /docs: the page of this server, and the viewer that the gateway uses.
 func explorer() (map[string]reference.File, error) {
 	all, err := reference.Files()
 	if err != nil {

@@ -19,28 +19,24 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Options are the settings of a server, in addition to the settings of its session.
+// Options are the options of [Session.Run].
 type Options struct {
-	// Host is the address to bind, and Listener the socket bound to it.
+	// Host is the host name or address given by the user, and Listener a listener on Host.
 	Host     string
 	Listener net.Listener
-	// Reload makes the server follow changes of the directory.
-	Reload Switch
-	// Provision makes the server create all endpoints at startup.
-	Provision Switch
-	// Remove makes the server delete the endpoints of the session at its end.
-	Remove Switch
-	// Ask is the input for the confirmation that is requested before many endpoints are
-	// created. If Ask is nil, Agreed decides.
+	// Reload makes the server reload the project when files change.
+	Reload bool
+	// Provision makes the server create all endpoints when it starts.
+	Provision bool
+	// Remove makes the server delete the endpoints of the session when it ends.
+	Remove bool
+	// Ask is the source of the answer when Run asks whether to create many endpoints. If Ask is nil, Agreed is the answer.
 	Ask    *bufio.Reader
-	Agreed Switch
+	Agreed bool
 	Logger *slog.Logger
 }
 
-// Switch is a boolean option.
-type Switch bool
-
-// Run serves a project until ctx ends, and then lists the remaining endpoints.
+// Run serves a project until ctx ends. It then deletes the session's endpoints if o.Remove is set, and lists the endpoints that remain.
 func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	s.unserved(p)
 	if len(p.Endpoints) == 0 {
@@ -107,13 +103,13 @@ func (s *Session) greet(p *Project, host string) {
 	s.say("\n  docs  http://%s/docs\n  stop  Ctrl-C\n", host)
 }
 
-// Creating many endpoints at once requires a confirmation.
+// Run asks for confirmation before it creates more than many endpoints. It creates at most atOnce endpoints at the same time.
 const (
 	many   = 5
 	atOnce = 3
 )
 
-// all creates all endpoints. Those that fail are retried at their first call.
+// all creates all endpoints. If an endpoint cannot be created, its first call retries.
 func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 	if n := len(p.Endpoints); n > many && !o.Agreed {
 		line, err := "", io.EOF
@@ -155,19 +151,19 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 	})
 }
 
-// Standing is the state of an endpoint of the project at its gateway.
+// Standing describes an endpoint that was created for the project, and whether the endpoint still exists.
 type Standing struct {
 	Name   string    `json:"name"`
 	ID     string    `json:"id"`
-	Status string    `json:"status"` // Active, Inactive if deleted, or Unknown
+	Status string    `json:"status"` // Active (exists), Inactive (deleted) or Unknown
 	Hourly float64   `json:"usd_per_hour"`
 	Made   time.Time `json:"made"`
-	// Gateway is the gateway at which the endpoint was created. Elsewhere is true if the session uses another gateway.
+	// Gateway is the URL of the gateway that created the endpoint. Elsewhere is true if the session uses another gateway.
 	Gateway   string `json:"gateway"`
 	Elsewhere bool   `json:"-"`
 }
 
-// List returns the state of all endpoints of the project.
+// List returns all endpoints that were created for the project. It requests their status from the session's gateway.
 func (s *Session) List(ctx context.Context) ([]Standing, error) {
 	all, err := s.state.Read()
 	list := []Standing{}

@@ -13,24 +13,25 @@ import (
 	"time"
 )
 
-// Settings are the settings of a session.
+// Settings configures a [Session].
 type Settings struct {
-	// User is the label of the session's endpoints, or "".
+	// User is the value of the label dev on the session's endpoints. Without User, endpoints have no such label.
 	User string
 	// Images holds worker images by kind (gpu, cpu, lb, lb-cpu). They take precedence over the toolkit's images.
 	Images map[string]string
 	// MaxUSD limits the cost of the session. 0 means no limit.
 	MaxUSD float64
-	// Emulated is true if endpoints disappear with the session.
+	// Emulated is true if the platform is an emulator that ends with the session and loses all endpoints.
 	Emulated bool
-	// Cold limits how long a call waits for a worker.
+	// Cold limits how long a call waits for the first ready worker.
 	Cold time.Duration
-	// Now is the clock, and Out the developer's console.
+	// Now returns the current time. Out is the writer for messages to the developer.
 	Now func() time.Time
 	Out io.Writer
 }
 
-// Session creates the endpoints that calls need, once for concurrent calls. It is safe for concurrent use.
+// Session calls the functions of a project and creates their endpoints on first use. Concurrent calls to the same endpoint create it only
+// once. A Session is safe for concurrent use.
 type Session struct {
 	gateway *Gateway
 	state   *State
@@ -38,13 +39,13 @@ type Session struct {
 	set     Settings
 	child   chan struct{} // limits concurrent child processes
 	kick    chan struct{} // signals a change of the rented endpoints
+	served  sync.Map      // the keys are values of Endpoint.balanced: the gateway forwards calls to such endpoints
 
 	mu      sync.Mutex
 	flights map[string]*flight
 	rented  map[string]rental
-	ended   float64       // maximum cost of ended rentals in USD
-	over    bool          // the limit was reached
-	served  map[bool]bool // by balanced: the gateway forwards calls to such endpoints
+	ended   float64 // maximum cost of ended rentals in USD
+	over    bool    // the limit was reached
 }
 
 // flight is the creation of an endpoint, in progress or done.
@@ -55,11 +56,11 @@ type flight struct {
 	err    error
 }
 
-// NewSession returns a session without endpoints.
+// NewSession returns a session that has not created any endpoints.
 func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
 	return &Session{
 		gateway: g, state: s, python: p, set: set, child: make(chan struct{}, 4), kick: make(chan struct{}, 1),
-		flights: map[string]*flight{}, rented: map[string]rental{}, served: map[bool]bool{},
+		flights: map[string]*flight{}, rented: map[string]rental{},
 	}
 }
 
@@ -68,25 +69,21 @@ func (s *Session) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // a failed write of a log line cannot be reported
 }
 
-// checkRuns calls [Gateway.checkRuns] until the gateway was found to forward such calls.
+// checkRuns is [Gateway.checkRuns], but remembers a success.
 func (s *Session) checkRuns(ctx context.Context, e *Endpoint) error {
-	s.mu.Lock()
-	served := s.served[e.balanced()]
-	s.mu.Unlock()
-	if served {
+	if _, served := s.served.Load(e.balanced()); served {
 		return nil
 	}
-	if err := s.gateway.checkRuns(ctx, e); err != nil {
-		return err
+	err := s.gateway.checkRuns(ctx, e)
+	if err == nil {
+		s.served.Store(e.balanced(), true)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.served[e.balanced()] = true
-	return nil
+	return err
 }
 
-// Endpoint returns the ID of an endpoint with the configuration e. It creates, changes or adopts the endpoint if necessary. The creation
-// continues if the caller leaves, because other callers may be waiting for it.
+// Endpoint returns the ID of an endpoint on the platform that has the configuration e. If the session has no such endpoint, Endpoint
+// creates one, changes an existing endpoint, or takes over an existing endpoint. If ctx ends, Endpoint returns context.Cause(ctx). The
+// creation nevertheless continues, because other callers may wait for the same endpoint.
 func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (string, error) {
 	if err := s.checkRuns(ctx, e); err != nil {
 		return "", err
@@ -109,14 +106,14 @@ func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (str
 		if f.err != nil || f.digest == digest {
 			return f.id, f.err
 		}
-		s.forget(e.name(), f.id) // it has another configuration
+		s.forget(e.name(), f.id) // the endpoint has another configuration
 	}
 }
 
 // provisionPatience limits the calls that create an endpoint.
 const provisionPatience = 3 * time.Minute
 
-// flight returns the creation of an endpoint, and starts it if necessary.
+// flight returns the current or last creation of an endpoint, or starts one.
 func (s *Session) flight(ctx context.Context, e *Endpoint, image, digest string) (*flight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +138,7 @@ func (s *Session) flight(ctx context.Context, e *Endpoint, image, digest string)
 	return f, nil
 }
 
-// forget makes the next call check the endpoint again, unless the endpoint has changed meanwhile.
+// forget discards the finished creation of an endpoint if it returned the given ID. The next call then checks the endpoint again.
 func (s *Session) forget(name, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +188,8 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 	return s.create(ctx, e, &Entry{Digest: digest, Kind: e.kind()}, body)
 }
 
-// standing returns the entry of an endpoint, and whether the endpoint exists. An interrupted create is sent again, and the gateway returns
-// the endpoint of the first attempt.
+// standing returns the entry of an endpoint, and whether the endpoint exists. If a request to create the endpoint was interrupted, standing
+// sends the request again, and the gateway returns the endpoint of the first attempt.
 func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, error) {
 	all, err := s.state.Read()
 	if err != nil {
@@ -203,7 +200,7 @@ func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, erro
 		return nil, false, nil
 	}
 	if entry.ID == "" {
-		s.say("%s%s: an earlier create was interrupted; checking its outcome", livePrefix, name)
+		s.say("%s%s: an earlier request to create the endpoint was interrupted; checking its outcome", livePrefix, name)
 		if _, err := s.submit(ctx, name, entry); err != nil {
 			return nil, false, err
 		}
@@ -212,7 +209,7 @@ func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, erro
 	return entry, there, err
 }
 
-// create creates the endpoint. The request is stored before it is sent.
+// create creates an endpoint. It stores the request before sending it.
 func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body map[string]any) (string, error) {
 	q, err := s.quote(ctx, e, http.MethodPost, "/v2/serverless", body)
 	if err != nil {
@@ -238,7 +235,7 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	if err != nil {
 		return "", err
 	}
-	if replayed { // created by a session whose state was lost; the endpoint may be gone, too
+	if replayed { // an earlier session created the endpoint, and its state was lost; the endpoint may no longer exist
 		there, err := s.gateway.there(ctx, e.name(), entry.ID)
 		if err != nil {
 			return "", err
@@ -252,8 +249,8 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	return entry.ID, nil
 }
 
-// submit sends the create request of an entry and stores the ID. replayed is true if the gateway returned an earlier response. A definite
-// refusal removes the entry.
+// submit sends the request that creates the endpoint of an entry, and stores the ID. replayed is true if the gateway returned an earlier
+// response. If the gateway refuses the request definitively, submit removes the entry.
 func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replayed bool, err error) {
 	header := http.Header{"Idempotency-Key": {entry.Key}}
 	if entry.Labels != "" {
@@ -272,7 +269,7 @@ func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replay
 	}
 	var made record
 	if err := json.Unmarshal(a.body, &made); err != nil || made.ID == "" {
-		return false, fmt.Errorf("gateway %s: response to a create request does not contain an id", s.gateway.URL)
+		return false, fmt.Errorf("gateway %s: response to a request that creates an endpoint does not contain an id", s.gateway.URL)
 	}
 	entry.ID, entry.Body = made.ID, nil
 	return a.header.Get("Idempotent-Replayed") == "true", s.state.put(s.gateway.URL, name, entry)

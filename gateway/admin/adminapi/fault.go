@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -44,7 +43,7 @@ func (f FaultsError) Status() int {
 	return http.StatusBadRequest
 }
 
-// RefusedError is the refusal of a call, with the status of the response.
+// RefusedError is the error for a refused call. It contains the status of the response.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -56,7 +55,7 @@ func (e RefusedError) Error() string { return e.Reason }
 // ErrUnknownOrg is returned for an organisation that is not configured.
 var ErrUnknownOrg = errors.New("unknown organisation")
 
-// BadRequestError is an invalid call that cannot be attributed to one parameter.
+// BadRequestError is the error for an invalid call if the fault cannot be attributed to one parameter.
 type BadRequestError struct{ Reason string }
 
 // Error implements error.
@@ -84,5 +83,3 @@ func StatusOf(err error) (status int, detail string) {
 
 // Nearest returns the known name closest to a misspelled name, or "".
 func Nearest(written string, names []string) string { return fault.Nearest(written, names) }
-
-func quoted(text string) string { return strconv.Quote(text) }

@@ -22,20 +22,21 @@ type (
 	PastTeam string
 	// Duration is a duration such as 90m or 7d.
 	Duration time.Duration
-	// Timestamp is an RFC 3339 time, or a date, which means its start in UTC.
+	// Timestamp is an RFC 3339 time, or a date, which means the start of that day in UTC.
 	Timestamp time.Time
-	// Since is the start of a period until now, given as a Timestamp or as a Duration before now.
+	// Since is the start of a period that ends now. It is given as a Timestamp, or as a Duration before now.
 	Since time.Time
 	// Body is the request body. It is not a parameter.
 	Body []byte
 )
 
-// OrgParam is the parameter of an endpoint for one organisation. Parameter structs embed it.
+// OrgParam declares the required query parameter org, which selects one organisation. The parameter structs of endpoints embed OrgParam.
 type OrgParam struct {
 	Org Org `query:"org,required" doc:"id of an organisation"`
 }
 
-// OptionalOrg is the parameter of an endpoint for one organisation or all of them. Parameter structs embed it.
+// OptionalOrg declares the query parameter org, which selects one organisation. Without it, the endpoint applies to all organisations that
+// the principal may access. The parameter structs of endpoints embed OptionalOrg.
 type OptionalOrg struct {
 	Org Org `query:"org" doc:"only this organisation; default: all"`
 }
@@ -58,9 +59,9 @@ type Param struct {
 	index []int
 }
 
-// ParamsOf returns a Param for each field of a struct with the tag query, which contains the name, optionally followed by
-// ",required". The tag doc is the description; default, min and max correspond to the fields of [Param]; oneof lists the allowed
-// values, separated by commas.
+// ParamsOf returns a Param for each field of the struct type t that has a query tag. The query tag contains the name of the parameter,
+// optionally followed by ",required". The doc tag contains the description. The tags default, min and max set the [Param] fields with these
+// names. The oneof tag lists the allowed values, separated by commas.
 func ParamsOf(t reflect.Type) []Param {
 	var out []Param
 	for _, f := range reflect.VisibleFields(t) {
@@ -217,7 +218,7 @@ func (p *Param) set(field reflect.Value, texts []string, org string, s Principal
 	for _, text := range texts {
 		v, err := p.parse(text, s.Now)
 		if err != nil {
-			return Fault{Parameter: p.Name, Detail: quoted(text) + ": " + err.Error()}
+			return Fault{Parameter: p.Name, Detail: strconv.Quote(text) + ": " + err.Error()}
 		}
 		missing := ""
 		switch v.(type) {

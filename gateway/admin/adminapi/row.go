@@ -52,6 +52,9 @@ type Command struct {
 	// Use is the command with its arguments, such as "limits show ORG". An uppercase argument is the parameter of that name; KEY is
 	// the parameter key or, if the endpoint lacks it, id. All other parameters are flags.
 	Use string
+	// Heading is the heading in the help of tollgate that lists the first word of Use: Run, Spend, Policy, Access or Operate. It is empty if
+	// another command sets it. Group describes the group of commands that begin with the first word of Use. One command of the group sets it.
+	Heading, Group string
 	// Short and Long are the help texts. An empty Short means the endpoint's Summary.
 	Short, Long string
 	// Example is one or more command lines, without indentation.
@@ -62,8 +65,7 @@ type Command struct {
 	Fixed map[string]string
 }
 
-// Subject is the subject of an endpoint. It determines which calls are permitted to
-// principals bound to an organisation.
+// Subject is the subject of an endpoint. It determines which calls principals can make if they are bound to an organisation.
 type Subject int
 
 const (
@@ -87,22 +89,22 @@ type Handler struct {
 // NoContent is the response type of endpoints that respond with 204.
 type NoContent struct{}
 
-// Writer is the response type of endpoints that do not respond with JSON, whose ContentType is set. A Writer is called once. An
-// error before the first byte results in an error response.
+// Writer is the response type of endpoints that do not respond with JSON. Such endpoints set ContentType. A Writer is called once. If it
+// fails before it has written a byte, the gateway sends an error response.
 type Writer func(w io.Writer) error
 
 // NoParams is the parameter type of endpoints without parameters.
 type NoParams struct{}
 
-// HandlerFor returns a Handler that calls ask. The exported fields of P are the parameters; see [ParamsOf] for their tags. It
-// panics if P is not such a struct.
-func HandlerFor[P, A any](ask func(ctx context.Context, s Principal, p P) (A, error)) Handler {
+// HandlerFor returns a Handler that calls fn. The exported fields of the struct P are the parameters of the endpoint; see [ParamsOf] for
+// their tags. HandlerFor panics if P is not a valid struct of parameters.
+func HandlerFor[P, A any](fn func(ctx context.Context, s Principal, p P) (A, error)) Handler {
 	in := reflect.TypeFor[P]()
 	return Handler{
 		params: ParamsOf(in), in: in, out: reflect.TypeFor[A](),
 		call: func(ctx context.Context, s Principal, in reflect.Value) (any, error) {
 			p, _ := reflect.TypeAssert[P](in) // read has created it
-			a, err := ask(ctx, s, p)
+			a, err := fn(ctx, s, p)
 			if err != nil {
 				return nil, err
 			}
@@ -144,8 +146,8 @@ func (r *Endpoint) Success() int {
 	return cmp.Or(r.Status, http.StatusOK)
 }
 
-// Admit checks whether a principal may call the endpoint for an organisation, which may be "". It returns the organisation to use:
-// the principal's own if none is named. The error is a [RefusedError].
+// Admit checks whether a principal may call the endpoint for an organisation. It returns the ID of the organisation that the call applies
+// to: org or, if org is "", the organisation that the principal is bound to. Admit returns a [RefusedError] if the call is not permitted.
 func (r *Endpoint) Admit(s Principal, org string) (string, error) {
 	switch {
 	case r.Role == Anyone:
@@ -160,7 +162,7 @@ func (r *Endpoint) Admit(s Principal, org string) (string, error) {
 	return s.Org, nil
 }
 
-// Invoke calls the endpoint. values are the parameters, including those in the path, and body is the request body. The error is a
+// Invoke calls the endpoint. values are the parameters, including those in the path, and body is the request body. Invoke returns a
 // [RefusedError], a [FaultsError], or the error of the handler function.
 func (r *Endpoint) Invoke(ctx context.Context, s Principal, values url.Values, body []byte) (any, error) {
 	org, err := r.Admit(s, values.Get("org"))

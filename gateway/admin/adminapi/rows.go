@@ -28,9 +28,9 @@ type Table struct {
 	by        Invoker
 }
 
-// NewTable returns a Table of the given endpoints. Calls are made with by.
-func NewTable(list []Endpoint, by Invoker) *Table {
-	r := &Table{make(map[string]*Endpoint, len(list)), by}
+// NewTable returns a Table of the given endpoints. The Table calls them with the given Invoker.
+func NewTable(list []Endpoint, invoker Invoker) *Table {
+	r := &Table{make(map[string]*Endpoint, len(list)), invoker}
 	for i := range list {
 		r.endpoints[list[i].Pattern] = &list[i]
 	}
@@ -40,8 +40,9 @@ func NewTable(list []Endpoint, by Invoker) *Table {
 // Endpoint returns the endpoint with a pattern, or nil.
 func (r *Table) Endpoint(pattern string) *Endpoint { return r.endpoints[pattern] }
 
-// Call calls the endpoint with a pattern as principal s. The response must be an A or a *A; Call panics for any other type. values
-// are the parameters, including those in the path, and body is the request body. Call returns the errors of [Endpoint.Invoke].
+// Call calls the endpoint with the given pattern for the principal s. values contains the parameters, including path parameters, and body
+// is the request body. The response must have the type A or *A; Call panics if it has another type. The errors are the errors of
+// [Endpoint.Invoke].
 func Call[A any](ctx context.Context, rows *Table, pattern string, s Principal, values url.Values, body []byte) (answer A, err error) {
 	r := rows.Endpoint(pattern)
 	if r == nil {

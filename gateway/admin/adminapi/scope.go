@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -63,7 +64,7 @@ type Tenant struct {
 	Entries []Entry `json:"entries"`
 }
 
-// Entry is an enabled policy: its mode, and the callers it applies to. Empty lists mean all callers.
+// Entry is an enabled policy, with its mode and the callers that it applies to. Empty lists mean all callers.
 type Entry struct {
 	Policy      string   `json:"policy"`
 	Mode        string   `json:"mode"`
@@ -76,7 +77,7 @@ type Entry struct {
 // String returns the name of the policy and its conditions.
 func (e Entry) String() string { return e.Policy + " " + e.Conditions() }
 
-// Conditions describes the mode and the callers the entry applies to.
+// Conditions describes the mode of the entry and the callers that the entry applies to.
 func (e Entry) Conditions() string {
 	var out strings.Builder
 	out.WriteString(e.Mode)
@@ -107,21 +108,15 @@ const (
 	OpenAdmin   = "unauthenticated" // if the listener requires no token
 )
 
-// Author returns the name recorded for a change by the principal: its own name, or SharedAdmin if it is anonymous.
-func (s Principal) Author() string {
-	if s.Anonymous {
-		return SharedAdmin
-	}
-	return s.Name
-}
-
-// RecordedName returns the name recorded for an answer. given is required for anonymous principals.
-func (s Principal) RecordedName(given string) (string, error) {
+// RecordedName returns the name to record for a principal's decision: the principal's own name or, for an anonymous principal, the name in
+// the request. It returns a [FaultsError] if an anonymous principal gives no name, or if another principal gives a name that is not its
+// own.
+func (s Principal) RecordedName(name string) (string, error) {
 	switch {
 	case s.Anonymous:
-		return given, nil
-	case given != "" && given != s.Name:
-		return "", BadParam("by", "token belongs to %s", s.Name)
+		return name, nil
+	case name != "" && name != s.Name:
+		return "", BadParam("by", "must be the owner of the token, %s", s.Name)
 	}
 	return s.Name, nil
 }
@@ -169,9 +164,9 @@ func UnknownName(what, name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
 	}
-	text := "unknown " + what + " " + quoted(name)
+	text := "unknown " + what + " " + strconv.Quote(name)
 	if near := Nearest(name, known); near != "" {
-		text += ", did you mean " + quoted(near) + "?"
+		text += ", did you mean " + strconv.Quote(near) + "?"
 	}
 	if len(known) == 0 {
 		return text + "; none is configured"

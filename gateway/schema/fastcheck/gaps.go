@@ -29,8 +29,8 @@ var none = reflect.ValueOf(jsonschema.Schema{
 var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()),
 	func(f reflect.StructField) bool { return !f.IsExported() || implemented[f.Name] })
 
-// gaps returns the parts of root and its subschemas that a program does not implement, each as the location of the schema
-// and the reason, sorted.
+// gaps returns a sorted list of the parts of root and its subschemas that programs do not implement. Each entry contains the location of
+// the schema and the reason.
 func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
 	all := reachable(root)
 	// Each step requires that the previous steps found no gaps.
@@ -70,8 +70,8 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// keywordGap returns the reason why s itself is not implemented, or "". Keywords that jsonschema/v5 ignores are not in s
-// and are no gap.
+// keywordGap returns the reason why programs do not implement s, or "" if they do. It does not check subschemas. Keywords that
+// jsonschema/v5 ignores are not gaps.
 func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range others {
@@ -104,8 +104,8 @@ func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
 	return ""
 }
 
-// loopGap reports a schema that applies itself to the same value. jsonschema/v5 rejects a value when it detects such a
-// loop during validation, even in an irrelevant branch. It detects some loops during compilation, but not all.
+// loopGap reports a schema that applies itself to the same value. During compilation, jsonschema/v5 detects only some of these loops.
+// During validation, it rejects a value when it detects a loop, even in an irrelevant branch.
 func loopGap(s *jsonschema.Schema) string {
 	seen := make(map[*jsonschema.Schema]bool)
 	var reaches func(from *jsonschema.Schema) bool
@@ -125,8 +125,8 @@ func loopGap(s *jsonschema.Schema) string {
 	return ""
 }
 
-// evaluationGap reports a schema whose unevaluatedProperties applies to different members depending on which branches
-// accept the value. Branches are irrelevant if their siblings evaluate the same members anyway.
+// evaluationGap reports a schema whose unevaluatedProperties applies to different members depending on which branches accept the value. A
+// branch does not matter if its siblings evaluate the same members in any case.
 func evaluationGap(s *jsonschema.Schema) string {
 	if s.UnevaluatedProperties == nil {
 		return ""
@@ -144,7 +144,7 @@ type coverage struct {
 	all   bool
 }
 
-// evaluated returns the members that s and the schemas returned by edges evaluate, without its unevaluatedProperties.
+// evaluated returns the members that s and the schemas returned by edges evaluate. It ignores the unevaluatedProperties of s.
 func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschema.Schema) *coverage {
 	c := &coverage{names: make(map[string]bool), all: s.AdditionalProperties != nil}
 	for name := range s.Properties {
@@ -160,20 +160,15 @@ func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschem
 
 // inPlace returns the subschemas that s applies to the value itself.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
-	return slices.Concat(always(s), sometimes(s), present(s.Not))
+	return slices.Concat(possible(s), present(s.Not))
 }
 
 // always returns the subschemas that must accept every value that s accepts.
 func always(s *jsonschema.Schema) []*jsonschema.Schema { return slices.Concat(present(s.Ref), s.AllOf) }
 
-// sometimes returns the subschemas that s applies to the value itself but that need not accept it.
-func sometimes(s *jsonschema.Schema) []*jsonschema.Schema {
-	return slices.Concat(s.OneOf, present(s.If, s.Then))
-}
-
-// possible returns the results of always and sometimes.
+// possible returns the subschemas that may accept a value of s: the subschemas of always, and others.
 func possible(s *jsonschema.Schema) []*jsonschema.Schema {
-	return slices.Concat(always(s), sometimes(s))
+	return slices.Concat(always(s), s.OneOf, present(s.If, s.Then))
 }
 
 // parts returns the subschemas that s applies to parts of the value.

@@ -8,27 +8,27 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Program validates values by one schema. It is immutable and safe for concurrent use.
+// Program quickly accepts most values that are valid under a schema. It is immutable and safe for concurrent use.
 type Program struct {
 	root  *node
 	nodes map[*jsonschema.Schema]*node // nodes of all schemas; nil if there are gaps
 	gaps  []string
 }
 
-// Accepts reports whether v is certainly valid. If it returns false, v may be valid or invalid.
+// Accepts returns true if v is certainly valid. If it returns false, v may still be valid.
 func (p *Program) Accepts(v any) bool { return p.root.check(v) == yes }
 
-// Gaps lists the schemas that prevent the program from accepting anything, each as its location and the reason, in a
-// fixed order. It is empty for most programs.
+// Gaps lists the subschemas that programs do not implement, each with its location and the reason, in a fixed order. If the list is not
+// empty, the program accepts no values. It is empty for most programs.
 func (p *Program) Gaps() []string { return slices.Clone(p.gaps) }
 
 // verdict is the result of validating a value. The zero value is unsure.
 type verdict int
 
 const (
-	// unsure leaves the value to jsonschema/v5. A schema that depends on an unsure verdict is unsure itself.
+	// unsure means that jsonschema/v5 must validate the value. If the verdict of a schema depends on an unsure verdict, it is also unsure.
 	unsure verdict = iota
-	// no is as certain as yes, because "not" and "if" depend on it.
+	// no means that the value is certainly invalid. It must be as reliable as yes, because "not" and "if" depend on it.
 	no
 	yes
 )
@@ -40,13 +40,12 @@ func verdictOf(valid bool) verdict {
 	return no
 }
 
-// test is one requirement of a schema on values of a type.
+// test checks one requirement of a schema for values of a type.
 type test[T any] func(v T) verdict
 
-// node is one compiled schema with its tests for values of each type. Tests for other types do not apply to a value.
+// node is a compiled schema. It has tests for each type of value. Only the tests for the type of a value apply to the value.
 type node struct {
-	// fixed is the verdict on every value if settled is set: yes or no for a boolean schema, unsure for a schema with
-	// gaps.
+	// fixed is the verdict on every value if settled is true. It is yes or no for a boolean schema, and unsure for a schema with gaps.
 	fixed   verdict
 	settled bool
 	types   types
@@ -56,8 +55,8 @@ type node struct {
 	numbers []test[float64]
 	// values are the tests that apply to every value, including "$ref" and "allOf".
 	values []test[any]
-	// evaluates is the set of members that the schema evaluates in every object that it accepts, or nil if the set
-	// depends on the object.
+	// evaluates is the set of members that the schema evaluates in every object that the schema accepts. It is nil if the set depends on the
+	// object.
 	evaluates *coverage
 }
 
@@ -107,7 +106,7 @@ func (n *node) checkNumber(v json.Number) verdict {
 	return firstNotYes(r, n.numbers, f)
 }
 
-// firstNotYes returns r or the result of the first test that is not yes.
+// firstNotYes returns r if r is not yes. Otherwise it returns the first result of a test that is not yes, or yes if all results are yes.
 func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 	for i := 0; r == yes && i < len(tests); i++ {
 		r = tests[i](v)
@@ -118,7 +117,7 @@ func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 // types is a set of JSON types. The empty set means all types.
 type types uint8
 
-const (
+const ( // in the order of typeNamed
 	typeNull types = 1 << iota
 	typeBoolean
 	typeNumber
@@ -132,21 +131,9 @@ func (s types) allow(t types) verdict { return verdictOf(s == 0 || s&t != 0) }
 
 // typeNamed returns the type with the given name, or 0.
 func typeNamed(name string) types {
-	switch name {
-	case "null":
-		return typeNull
-	case "boolean":
-		return typeBoolean
-	case "number":
-		return typeNumber
-	case "integer":
-		return typeInteger
-	case "string":
-		return typeString
-	case "array":
-		return typeArray
-	case "object":
-		return typeObject
+	i := slices.Index([]string{"null", "boolean", "number", "integer", "string", "array", "object"}, name)
+	if i < 0 {
+		return 0
 	}
-	return 0
+	return 1 << i
 }

@@ -10,16 +10,6 @@ import (
 	"time"
 )
 
-// Kind selects how a chart draws its values.
-type Kind int
-
-const (
-	// Bars stacks the series of each bucket.
-	Bars Kind = iota
-	// Lines draws each series as a line with gaps where values are missing.
-	Lines
-)
-
 // MaxSeries is the maximum number of series with distinct colours.
 const MaxSeries = 8
 
@@ -32,13 +22,12 @@ type Chart struct {
 	ID string
 	// Title describes the values, such as "Cost by team".
 	Title string
-	Kind  Kind
 	Unit  Unit
 	// Per is the bucket length in the unit label, such as "day". If empty, the label has no bucket length.
 	Per string
 	// Zone is the time zone of labels. A nil Zone means UTC.
 	Zone *time.Location
-	// Now is the end of the recorded values. The bucket that contains it is incomplete and has no change. A zero Now means that all buckets are
+	// Now is the end of the recorded values. The bucket that contains Now is incomplete and shows no change. If Now is zero, all buckets are
 	// complete.
 	Now time.Time
 	// Buckets are in chronological order and have about equal lengths.

@@ -32,9 +32,8 @@ type drawing struct {
 	XTicks []xTick
 	Legend []legend
 	Cols   []column
-	Paths  []path
-	// PreviousPath and ForecastPath are SVG paths, or "".
-	PreviousPath, ForecastPath string
+	// PreviousPath is the SVG path of the previous period, or "".
+	PreviousPath string
 	// LimitY is the vertical position of the limit.
 	LimitY, LimitLabel string
 	HasForecast        bool
@@ -71,11 +70,6 @@ type box struct {
 	Class, X, Y, Width, Height string
 }
 
-type path struct {
-	Series   int
-	Class, D string
-}
-
 // table holds the values of a chart as text.
 type table struct {
 	Head []string
@@ -109,9 +103,7 @@ func (c Chart) layout() *drawing {
 		Left: c.crop(), Height: number(baseline + axisHeight), Baseline: number(baseline), PlotTop: number(plotTop),
 		PlotHeight: number(tall), LineWidth: number(lineWidth),
 	}
-	if c.Zone == nil {
-		c.Zone = time.UTC
-	}
+	c.Zone = cmp.Or(c.Zone, time.UTC)
 	d.Chart = c
 	d.UnitLabel = c.Unit.Name
 	if c.Per != "" {
@@ -131,7 +123,7 @@ func (c Chart) layout() *drawing {
 		d.LimitY, d.LimitLabel = number(y(c.Limit.Value)), c.Limit.Name+": "+c.Unit.text(c.Limit.Value)
 	}
 	d.columns(y)
-	d.lines(y)
+	d.PreviousPath = d.trace(d.Previous, y)
 	d.Table, d.Summary = c.table(), c.summary()
 	return d
 }
@@ -139,14 +131,11 @@ func (c Chart) layout() *drawing {
 // most returns the highest value that the chart draws.
 func (c *Chart) most() (most float64) {
 	for i := range c.Buckets {
-		if c.Kind == Bars {
-			sum, _ := c.sum(i)
-			most = max(most, sum)
-		}
+		sum, _ := c.sum(i)
+		most = max(most, sum, orZero(at(c.Previous, i)), orZero(at(c.Forecast, i)))
 		for _, s := range c.Series {
 			most = max(most, orZero(at(s.Values, i)))
 		}
-		most = max(most, orZero(at(c.Previous, i)), orZero(at(c.Forecast, i)))
 	}
 	if c.Limit != nil && present(c.Limit.Value) && c.Limit.Value <= 4*most {
 		most = max(most, c.Limit.Value)
@@ -175,60 +164,47 @@ func (d *drawing) columns(y func(float64) float64) {
 			X: number(float64(i)*step) + "%", Width: number(step) + "%", Href: b.Href, Title: d.readout(i),
 			Missing: !known && !present(expected),
 		}
-		if d.Kind == Bars {
-			x, w, base := number(float64(i)*step+(step-width)/2)+"%", number(width)+"%", 0.0
-			place := func(value float64, series int, class string) box {
-				low, high := y(base), y(base+value)
-				base += value
-				return box{series, class, x, number(high), w, number(low - high)}
+		x, w, base := number(float64(i)*step+(step-width)/2)+"%", number(width)+"%", 0.0
+		place := func(value float64, series int, class string) box {
+			low, high := y(base), y(base+value)
+			base += value
+			return box{series, class, x, number(high), w, number(low - high)}
+		}
+		for n, s := range d.Series {
+			if v := at(s.Values, i); present(v) && v > 0 {
+				col.Boxes = append(col.Boxes, place(v, n, s.Class))
 			}
-			for n, s := range d.Series {
-				if v := at(s.Values, i); present(v) && v > 0 {
-					col.Boxes = append(col.Boxes, place(v, n, s.Class))
-				}
-			}
-			if present(expected) && expected > base {
-				more := place(expected-base, -1, "")
-				col.Forecast, d.HasForecast = &more, true
-			}
+		}
+		if present(expected) && expected > base {
+			more := place(expected-base, -1, "")
+			col.Forecast, d.HasForecast = &more, true
 		}
 		d.Cols = append(d.Cols, col)
 	}
 }
 
-// lines computes the paths of lines, in coordinates that are stretched to the plot width.
-func (d *drawing) lines(y func(float64) float64) {
+// trace returns the SVG path of a line through values, in coordinates that are stretched to the plot width. Missing values leave gaps.
+func (d *drawing) trace(list []float64, y func(float64) float64) string {
 	step := lineWidth / float64(len(d.Buckets))
-	trace := func(list []float64) string {
-		var out strings.Builder
-		drawing := false
-		for i := range d.Buckets {
-			v := at(list, i)
-			if !present(v) {
-				drawing = false
-				continue
-			}
-			command := "M"
-			if drawing {
-				command = "L"
-			}
-			fmt.Fprintf(&out, "%s%s %s", command, number((float64(i)+0.5)*step), number(y(v)-plotTop))
-			if alone := !drawing && !present(at(list, i+1)); alone {
-				out.WriteString("h0") // a dot
-			}
-			drawing = true
+	var out strings.Builder
+	drawing := false
+	for i := range d.Buckets {
+		v := at(list, i)
+		if !present(v) {
+			drawing = false
+			continue
 		}
-		return out.String()
+		command := "M"
+		if drawing {
+			command = "L"
+		}
+		fmt.Fprintf(&out, "%s%s %s", command, number((float64(i)+0.5)*step), number(y(v)-plotTop))
+		if alone := !drawing && !present(at(list, i+1)); alone {
+			out.WriteString("h0") // a dot
+		}
+		drawing = true
 	}
-	d.PreviousPath = trace(d.Previous)
-	if d.Kind != Lines {
-		return
-	}
-	for i, s := range d.Series {
-		d.Paths = append(d.Paths, path{i, s.Class, trace(s.Values)})
-	}
-	d.ForecastPath = trace(d.Forecast)
-	d.HasForecast = d.ForecastPath != ""
+	return out.String()
 }
 
 // xTicks returns about eight labels for the horizontal axis.
@@ -266,11 +242,11 @@ func (c *Chart) xTicks() (ticks []xTick) {
 	return ticks
 }
 
-// interval returns the distance between labels on an axis with buckets shorter than a day. The axis has no more labels than most.
-func (c *Chart) interval(length time.Duration, most int) time.Duration {
+// interval returns the distance between labels on an axis with buckets shorter than a day, so that the axis has at most maxLabels labels.
+func (c *Chart) interval(length time.Duration, maxLabels int) time.Duration {
 	all := length * time.Duration(len(c.Buckets))
 	for _, minutes := range []int{5, 10, 15, 30, 60, 2 * 60, 3 * 60, 4 * 60, 6 * 60, 12 * 60} {
-		if d := time.Duration(minutes) * time.Minute; d >= length && all/d <= time.Duration(most) {
+		if d := time.Duration(minutes) * time.Minute; d >= length && all/d <= time.Duration(maxLabels) {
 			return d
 		}
 	}
@@ -296,11 +272,7 @@ func (c *Chart) partial(i int) bool {
 
 // Label returns the date of a bucket, with its time and zone if the bucket is shorter than a day.
 func (c *Chart) Label(b Bucket) string {
-	zone := c.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	start := b.Start.In(zone)
+	start := b.Start.In(cmp.Or(c.Zone, time.UTC))
 	switch {
 	case b.Length >= 28*24*time.Hour:
 		return start.Format("January 2006")
@@ -310,8 +282,8 @@ func (c *Chart) Label(b Bucket) string {
 	return start.Format("Mon 2 Jan 2006 15:04 MST")
 }
 
-// compared returns the value to compare the total of bucket i with: the total of the previous period or, without one, of bucket i-1. It is
-// NaN if that total is missing or bucket i is incomplete.
+// compared returns the value that the total of bucket i is compared with: the total of the previous period or, without a previous period,
+// the total of bucket i-1. It returns NaN if that total is missing or if bucket i is incomplete.
 func (c *Chart) compared(i int) float64 {
 	if c.partial(i) || c.Previous == nil && i == 0 {
 		return math.NaN()
@@ -328,49 +300,34 @@ func (c *Chart) compared(i int) float64 {
 
 func (c *Chart) table() (t table) {
 	t.Head = []string{"Time"}
-	for _, s := range c.Series {
-		t.Head = append(t.Head, s.Name)
-	}
-	if c.Total {
-		t.Head = append(t.Head, "Total")
-	}
-	if c.Previous != nil {
-		t.Head = append(t.Head, "Previous period")
-	}
-	if c.Total {
-		t.Head = append(t.Head, "Change")
-	}
-	if c.Forecast != nil {
-		t.Head = append(t.Head, "Forecast")
-	}
 	for i, b := range c.Buckets {
 		row := tableRow{Label: c.Label(b), Stamp: b.Start.UTC().Format(time.RFC3339), Href: b.Href}
 		if c.partial(i) {
 			row.Label += ", so far"
 		}
+		add := func(shown bool, name, value string) {
+			if shown {
+				row.Cells = append(row.Cells, value)
+			}
+			if shown && i == 0 {
+				t.Head = append(t.Head, name)
+			}
+		}
 		for _, s := range c.Series {
-			row.Cells = append(row.Cells, c.Unit.Format(at(s.Values, i)))
+			add(true, s.Name, c.Unit.Format(at(s.Values, i)))
 		}
 		sum, known := c.sum(i)
 		if !known {
 			sum = math.NaN()
 		}
-		if c.Total {
-			row.Cells = append(row.Cells, c.Unit.Format(sum))
+		expected := "–"
+		if v := at(c.Forecast, i); present(v) {
+			expected = c.Unit.Format(v)
 		}
-		if c.Previous != nil {
-			row.Cells = append(row.Cells, c.Unit.Format(at(c.Previous, i)))
-		}
-		if c.Total {
-			row.Cells = append(row.Cells, cmp.Or(Change(sum, c.compared(i)), "–"))
-		}
-		if c.Forecast != nil {
-			expected := "–"
-			if v := at(c.Forecast, i); present(v) {
-				expected = c.Unit.Format(v)
-			}
-			row.Cells = append(row.Cells, expected)
-		}
+		add(c.Total, "Total", c.Unit.Format(sum))
+		add(c.Previous != nil, "Previous period", c.Unit.Format(at(c.Previous, i)))
+		add(c.Total, "Change", cmp.Or(Change(sum, c.compared(i)), "–"))
+		add(c.Forecast != nil, "Forecast", expected)
 		t.Rows = append(t.Rows, row)
 	}
 	return t
@@ -380,15 +337,8 @@ func (c *Chart) table() (t table) {
 func (c *Chart) readout(i int) string {
 	label := c.Label(c.Buckets[i])
 	sum, known := c.sum(i)
-	switch {
-	case !known:
+	if !known {
 		return label + ": no data"
-	case c.Kind == Lines && len(c.Series) > 1:
-		var parts []string
-		for _, s := range c.Series {
-			parts = append(parts, s.Name+" "+c.Unit.Format(at(s.Values, i)))
-		}
-		return label + ": " + strings.Join(parts, ", ")
 	}
 	return label + ": " + c.Unit.text(sum)
 }

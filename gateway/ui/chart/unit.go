@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -85,10 +86,8 @@ func Change(now, before float64) string {
 		return "> +999%"
 	case percent == 0:
 		return "0%"
-	case percent > 0:
-		return "+" + strconv.FormatFloat(percent, 'f', 0, 64) + "%"
 	}
-	return strconv.FormatFloat(percent, 'f', 0, 64) + "%"
+	return fmt.Sprintf("%+.0f%%", percent)
 }
 
 // scale is a vertical axis from 0 to top.
@@ -100,19 +99,19 @@ const smallest, largest = 1e-6, 1e15
 // maxTicks is the maximum number of intervals between grid lines.
 const maxTicks = 4
 
-// newScale returns the smallest axis with round steps that fits the value most. The steps of whole units are whole.
-func newScale(most float64, u Unit) scale {
-	if math.IsNaN(most) || most <= 0 {
+// newScale returns the smallest axis with round steps that reaches the value highest. The steps of whole units are whole.
+func newScale(highest float64, u Unit) scale {
+	if math.IsNaN(highest) || highest <= 0 {
 		return scale{1, 1}
 	}
-	most = min(max(most, smallest), largest)
-	for exponent := math.Floor(math.Log10(most / maxTicks)); ; exponent++ {
+	highest = min(max(highest, smallest), largest)
+	for exponent := math.Floor(math.Log10(highest / maxTicks)); ; exponent++ {
 		for _, digit := range []float64{1, 2, 2.5, 5} {
 			step := digit * math.Pow(10, exponent)
 			if u.Whole && step != math.Trunc(step) {
 				continue
 			}
-			if n := math.Ceil(most/step - 1e-9); n <= maxTicks {
+			if n := math.Ceil(highest/step - 1e-9); n <= maxTicks {
 				return scale{n * step, step}
 			}
 		}
@@ -130,15 +129,15 @@ func (s scale) ticks() (list []float64) {
 // label formats the value of a grid line. Values of 10,000 and above are abbreviated.
 func (s scale) label(v float64, u Unit) string {
 	factor, suffix := 1.0, ""
-	for _, unit := range []struct {
-		from   float64
-		factor float64
-		suffix string
-	}{{1e12, 1e12, "T"}, {1e9, 1e9, "B"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
-		if s.top >= unit.from {
-			factor, suffix = unit.factor, unit.suffix
-			break
-		}
+	switch {
+	case s.top >= 1e12:
+		factor, suffix = 1e12, "T"
+	case s.top >= 1e9:
+		factor, suffix = 1e9, "B"
+	case s.top >= 1e6:
+		factor, suffix = 1e6, "M"
+	case s.top >= 1e4:
+		factor, suffix = 1e3, "k"
 	}
 	if v == 0 {
 		return u.Sign + "0"

@@ -3,44 +3,29 @@ package http1
 import (
 	"bytes"
 	"fmt"
-	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
-// Classes of bytes.
-const (
-	token = 1 << iota // tchar (RFC 9110, section 5.6.2)
-	text              // field-vchar, SP and HTAB (RFC 9110, section 5.5)
-)
-
-//nolint:gochecknoglobals // a constant, in all but the language's sense
-var class = classes()
-
-func classes() (t [256]byte) {
-	for c := range 256 {
-		if c >= ' ' && c != 0x7f || c == '\t' {
-			t[c] |= text
-		}
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		digit := c >= '0' && c <= '9'
-		if letter || digit || c > 0 && c < 0x7f && strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0 {
-			t[c] |= token
+// isToken reports whether s is a token (RFC 9110, section 5.6.2).
+func isToken[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if !httpguts.IsTokenRune(rune(s[i])) {
+			return false
 		}
 	}
-	return t
+	return len(s) > 0
 }
 
-func all[T string | []byte](s T, of byte) bool {
+// isText reports whether s consists of field-vchar, SP and HTAB (RFC 9110, section 5.5).
+func isText[T string | []byte](s T) bool {
 	for i := range len(s) {
-		if class[s[i]]&of == 0 {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false
 		}
 	}
 	return true
 }
-
-func isToken(s string) bool { return s != "" && all(s, token) }
-
-func isText(s string) bool { return all(s, text) }
 
 // checkHead refuses response headers that parsers may interpret differently: line ends other than CRLF, folded lines, white space before a
 // colon, control characters, and any framing other than one Content-Length or one Transfer-Encoding: chunked. head includes the empty line.
@@ -57,10 +42,10 @@ func checkHead(head []byte) error {
 			break
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		if len(name) == len(line) || len(name) == 0 || !all(name, token) {
+		if len(name) == len(line) || !isToken(name) {
 			return fmt.Errorf("%w: invalid header name", ErrMalformed)
 		}
-		if !all(value, text) {
+		if !isText(value) {
 			return fmt.Errorf("%w: invalid header value", ErrMalformed)
 		}
 		switch value = bytes.Trim(value, " \t"); {
@@ -84,7 +69,7 @@ func checkHead(head []byte) error {
 func checkStatusLine(line []byte) (minor byte, err error) {
 	const shape = "HTTP/1.1 200"
 	bad := len(line) < len(shape) || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] != '0' && line[7] != '1' || line[8] != ' ' ||
-		line[9] < '1' || line[9] > '9' || !digits(line[10:12]) || len(line) > len(shape) && line[12] != ' ' || !all(line, text)
+		line[9] < '1' || line[9] > '9' || !digits(line[10:12]) || len(line) > len(shape) && line[12] != ' ' || !isText(line)
 	if bad {
 		return 0, fmt.Errorf("%w: invalid status line", ErrMalformed)
 	}

@@ -105,8 +105,8 @@ func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 	}
 }
 
-// Replay evaluates a draft for the calls written by log, in a child of r, or in this process if r is nil. Faults of the draft are
-// returned as joined *policyconfig.Error values.
+// Replay evaluates a draft against the calls that the function log writes. It does so in a child process started by r, or in this process
+// if r is nil. Faults of the draft are returned as joined *policyconfig.Error values.
 func Replay(
 	ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(ctx context.Context, w io.Writer) error,
 ) (*replay.Report, error) {
@@ -192,44 +192,32 @@ func Main(ctx context.Context) (code int, isChild bool) {
 
 // handle is the isolate.Handler of the jobs.
 func handle(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, about any, err error) {
-	if _, err := compiler.Library(); err != nil {
-		return nil, nil, err
-	}
+	_ = compiler.Library() // parses the library before the memory of the job is measured
 	switch job {
 	case isolate.CompileJob:
-		var c policies.Compilation
-		if err := decode(request, &c); err != nil {
-			return nil, nil, err
-		}
-		ready()
-		c.Run(ctx)
-		return nil, nil, nil
+		return do(request, ready, func(c *policies.Compilation) (any, error) {
+			c.Run(ctx)
+			return nil, nil //nolint:nilnil // the parent only waits for the end
+		})
 	case tryJob:
-		var t Trial
-		if err := decode(request, &t); err != nil {
-			return nil, nil, err
-		}
-		ready()
-		answer, err = t.run(ctx)
+		return do(request, ready, func(t *Trial) (any, error) { return t.run(ctx) })
 	case replayJob:
-		var p ReplayRequest
-		if err := decode(request, &p); err != nil {
-			return nil, nil, err
-		}
-		ready()
-		answer, err = p.run(ctx, input)
-	default:
-		return nil, nil, fmt.Errorf("unknown job %q", job)
+		return do(request, ready, func(p *ReplayRequest) (any, error) { return p.run(ctx, input) })
 	}
-	if err != nil {
+	return nil, nil, fmt.Errorf("unknown job %q", job)
+}
+
+// do decodes a request, calls ready, and runs the job.
+func do[T any](request []byte, ready func(), run func(*T) (any, error)) (answer, about any, err error) {
+	d := json.NewDecoder(bytes.NewReader(request))
+	d.UseNumber()
+	t := new(T)
+	if err := d.Decode(t); err != nil {
+		return nil, nil, err
+	}
+	ready()
+	if answer, err = run(t); err != nil {
 		return nil, detailOf(err), err
 	}
 	return answer, nil, nil
-}
-
-// decode decodes a request and preserves the spelling of numbers.
-func decode(request []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(request))
-	d.UseNumber()
-	return d.Decode(into)
 }

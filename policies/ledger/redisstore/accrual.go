@@ -3,14 +3,10 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
-
-//go:embed accrual.lua
-var accrualSource string
 
 // Kinds of changes in accrual.lua.
 const (

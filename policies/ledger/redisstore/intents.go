@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,34 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-var (
-	//go:embed clock.lua
-	clockSource string
-	//go:embed intent.lua
-	intentSource string
-	//go:embed noting.lua
-	notingSource string
-	//go:embed finishing.lua
-	finishingSource string
-	//go:embed note.lua
-	noteSource string
-	//go:embed end.lua
-	endSource string
-	//go:embed claim.lua
-	claimSource string
-	//go:embed forget.lua
-	forgetSource string
-	//go:embed recover.lua
-	recoverSource string
-	//go:embed remember.lua
-	rememberSource string
-)
-
-// Intents stores the intents of organisations, which are records of pending requests, in Redis. Each method is atomic and safe to
-// repeat. Intents is safe for concurrent use and does not own its client.
+// Intents stores the intents of organisations, which are records of pending requests, in Redis. Each method is atomic and safe to repeat.
+// Intents is safe for concurrent use and does not close its client.
 //
-// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so that the next
-// call detects the loss. The intents are then incomplete until every gateway has restored those it remembers; calls that look for
+// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so that the next call
+// detects the loss. The intents are then incomplete until every gateway has restored the intents that it remembers. Calls that look for
 // intents wait until then.
 type Intents struct {
 	client                                redis.Cmdable
@@ -70,17 +46,17 @@ type intents struct {
 
 // NewIntents returns a store of intents with the given key prefix. It does not connect.
 func NewIntents(client redis.Cmdable, prefix string) *Intents {
-	script := func(source string) *redis.Script {
-		return redis.NewScript(clockSource + intentSource + notingSource + finishingSource + source)
+	script := func(name string) *redis.Script {
+		return redis.NewScript(source("clock", "intent", "noting", "finishing", name))
 	}
 	return &Intents{
-		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
-		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), orgs: make(map[string]*intents),
+		client: client, prefix: prefix, writer: newWriter(), note: script("note"), end: script("end"), claim: script("claim"),
+		forget: script("forget"), recovery: script("recover"), restoring: script("remember"), orgs: make(map[string]*intents),
 	}
 }
 
-// SetPeers sets the name of this gateway, a function that returns the intents of an organisation that the gateway remembers, and a
-// function that returns the names of the gateways that a recovery waits for. It must be called before the store is used.
+// SetPeers sets the name of this gateway and two functions. remembered returns the intents of an organisation that this gateway remembers,
+// and peers returns the names of the gateways that a recovery waits for. SetPeers must be called before the store is used.
 func (s *Intents) SetPeers(name string, remembered func(org string) []ledger.RestoredIntent, peers func() []string) {
 	s.name, s.remembered, s.peers = name, remembered, peers
 }
@@ -126,7 +102,7 @@ type RecordResult struct {
 	Others map[string]string
 }
 
-// Record records an intent, unless its fingerprint has a response or another intent that is not ignored.
+// Record records an intent. It records nothing if the fingerprint has a response or another intent that is not ignored.
 func (s *Intents) Record(ctx context.Context, n *ledger.IntentRecord) (RecordResult, error) {
 	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Ignored, " "), n.Response}, noteArgs(n)), true)
 	if err != nil {
@@ -178,7 +154,7 @@ func endArgs(e *ledger.IntentUpdate) []string {
 	return []string{e.Created, e.Fingerprint, e.Lookalike, e.Response, e.Intent, e.OldRow, e.Row, string(what), e.Text}
 }
 
-// Claim assigns a resource to an intent, and reports whether it belongs to the intent.
+// Claim assigns a resource to an intent, and reports whether the resource belongs to the intent.
 func (s *Intents) Claim(ctx context.Context, c *ledger.Claim) (bool, error) {
 	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Created, c.Lookalike, c.Intent, c.Owner, flag(c.Named)}, true)
 	if err != nil {
@@ -190,7 +166,7 @@ func (s *Intents) Claim(ctx context.Context, c *ledger.Claim) (bool, error) {
 	return false, errReply
 }
 
-// Forget removes intents whose calls are known to have created nothing.
+// Forget removes intents whose calls have created nothing.
 func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
 	args := make([]any, len(ids))
 	for i, id := range ids {

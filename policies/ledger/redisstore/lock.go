@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/bsm/redislock"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 	lockTerm = 5 * time.Second
 )
 
-// Lock waits until no other gateway reconciles the organisation, but at most for passLock.
+// Lock waits until no other gateway reconciles the organisation, but at most passLock. Then it returns without a lock.
 func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, passLock)
 	defer cancel()
@@ -31,7 +33,7 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 		return func() {}, nil // two concurrent passes do no harm
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
+		return nil, fmt.Errorf("lock: %w: %w", ledger.ErrUnavailable, err)
 	}
 	refreshed, stop := context.WithCancel(ctx)
 	var refreshing sync.WaitGroup

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	_ "embed"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"

@@ -21,7 +21,7 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Store is a [ledger.Store] in Redis. It is safe for concurrent use. It does not own its client.
+// Store is a [ledger.Store] in Redis. It is safe for concurrent use. It does not close its client.
 type Store struct {
 	client                           redis.Cmdable
 	prefix                           string
@@ -65,9 +65,9 @@ func New(client redis.Cmdable, prefix string, zones ledger.Zones) *Store {
 		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix),
 		ledgers: make(map[string]*orgLedger),
 		script:  callsScript(),
-		adjust:  script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
-		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource),
-		accrual: script(accrualSource),
+		adjust:  script("adjust"), rebuild: script("rebuild"), restore: script("restore"),
+		post: script("post"), repair: script("repair"), offer: script("offer"), shut: script("close"),
+		accrual: script("accrual"),
 	}
 	s.calls = ratelimit.NewGroup(flights, callBatch, s.execute)
 	return s

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// testModel holds a store against [ledger.Memory] in random histories of creates,
+// testModel holds a store against [Memory] in random histories of creates,
 // changes, stops, deletes, lost answers, adjustments, time and new budgets. After
 // each step both must say the same, and no ceiling may be passed that was not
 // passed before, but by what only follows the platform.
@@ -23,8 +23,8 @@ func testModel(h *harness) {
 	run := 0
 	rapid.Check(h.T, func(t *rapid.T) {
 		run++
-		m := &model{T: t, harness: h, org: fmt.Sprint("org-", run), now: start}
-		m.memory = ledger.NewMemory(func() time.Time { return m.now }, func(string) ledger.Zone { return h.zone })
+		m := &model{T: t, harness: h, org: fmt.Sprint("org-", run), now: start, latest: start}
+		m.memory = NewMemory(func() time.Time { return m.now }, func(string) ledger.Zone { return h.zone })
 		h.SetTime(m.now)
 		h.in("UTC")
 		m.both(func(s modelled) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
@@ -35,6 +35,7 @@ func testModel(h *harness) {
 			"change":  m.change,
 			"run":     m.run,
 			"settle":  m.settle,
+			"dry run": m.dryRun,
 			"adjust":  m.adjust,
 			"advance": m.advance,
 			"budget":  m.budget,
@@ -61,9 +62,10 @@ type model struct {
 	*rapid.T
 
 	harness *harness
-	memory  *ledger.Memory
+	memory  *Memory
 	org     string
 	now     time.Time
+	latest  time.Time // the clock may have stepped back since
 	plan    ledger.Plan
 	holds   []string // all there ever were
 	made    int
@@ -158,7 +160,7 @@ func (m *model) budget(t *rapid.T) {
 }
 
 // reserve reserves on both, and compares the admitted amounts with the ceilings.
-func (m *model) reserve(r ledger.Reservation) {
+func (m *model) reserve(r ledger.Reservation) ledger.Outcome {
 	r.Limits, r.Horizon = limits(&m.plan, r.Owner), m.plan.Horizon
 	out := m.both(func(s modelled) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(ledger.Outcome)
 	for i, levels := range out.Levels {
@@ -166,6 +168,56 @@ func (m *model) reserve(r ledger.Reservation) {
 			if limit := r.Limits[i][c]; out.Status == ledger.Admitted && !r.Free && limit > 0 && l.Needs > 0 && l.Sum() > limit {
 				m.Fatalf("admitted past a ceiling: %+v of %d", l, limit)
 			}
+		}
+	}
+	return out
+}
+
+// dryRun simulates a call, makes it, and wants the simulation to have predicted the answers and the balances.
+func (m *model) dryRun(t *rapid.T) {
+	m.T, m.now = t, m.latest
+	m.harness.SetTime(m.now)
+	state := m.show()
+	m.made++
+	id := fmt.Sprint("h", len(m.holds))
+	m.holds = append(m.holds, id)
+	r := ledger.Reservation{Hold: id, Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: amounts(t)}
+	s := ledger.Settlement{
+		Hold: id, End: rapid.SampledFrom([]ledger.End{ledger.Release, ledger.Commit}).Draw(t, "end"), Kind: "pod", Owner: r.Owner,
+		Resource: fmt.Sprint("r", m.made), Amounts: amounts(t),
+	}
+	switch {
+	case rapid.Bool().Draw(t, "once"):
+		s.Resource, s.WholeReservation = "", rapid.Bool().Draw(t, "full")
+	case len(state.Resources) > 0 && rapid.Bool().Draw(t, "existing"):
+		record := rapid.SampledFrom(state.Resources).Draw(t, "resource")
+		r.Resource, r.Owner = record.ID, record.Owner
+		r.Free = rapid.Bool().Draw(t, "free")
+		s.Resource, s.Owner, s.Gone = record.ID, record.Owner, rapid.Bool().Draw(t, "gone")
+	}
+	dry := ledger.NewSimulation(state)
+	quote := dry.Reserve(&m.plan, r)
+	dry.Settle(&s)
+
+	out := m.reserve(r)
+	if admitted := out.Status == ledger.Admitted; admitted != (quote.Refused == nil) || !admitted && out.Status != ledger.Refused {
+		t.Fatalf("the dry run is refused by %+v, the call has status %d", quote.Refused, out.Status)
+	}
+	for _, c := range quote.Ceilings {
+		if got := out.Levels[slices.Index(r.Owner.Scopes(), c.Scope)][c.Index]; got != c.Level {
+			t.Fatalf("%s: the dry run predicts %+v, the call has %+v", c.Name(), c.Level, got)
+		}
+	}
+	if out.Status == ledger.Admitted {
+		m.both(func(st modelled) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
+	}
+	after := m.both(func(st modelled) (any, error) { return st.Balances(m.harness.Context(), m.org, r.Owner) }).(ledger.State).Balances
+	for i, b := range dry.Balances(r.Owner) {
+		if s.Resource != "" {
+			b.Accrued = after[i].Accrued // a commit also corrects the cost since the reservation
+		}
+		if b != after[i] {
+			t.Fatalf("the dry run predicts %+v, after the call it is %+v", b, after[i])
 		}
 	}
 }
@@ -303,5 +355,8 @@ func (m *model) advance(t *rapid.T) {
 	m.T = t
 	ms := rapid.OneOf(rapid.Int64Range(-2000, 10_000), rapid.Int64Range(0, 90*60_000), rapid.Int64Range(0, 40*24*3600_000)).Draw(t, "ms")
 	m.now = m.now.Add(time.Duration(ms) * time.Millisecond)
+	if m.now.After(m.latest) {
+		m.latest = m.now
+	}
 	m.harness.SetTime(m.now)
 }

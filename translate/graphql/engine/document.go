@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -27,12 +26,12 @@ const (
 	maxCachedBytes  = 8 << 10
 )
 
-// validationRules returns the validation rules of the specification that apply here. It omits some that existing clients
-// violate and that are not essential: known type names and allowed positions of variables, unused variables, and argument
-// names and correct values, which the coercer checks more leniently. Field merging checks for overlapping fields. None of
-// the rules reads the value of a literal.
+// validationRules returns the validation rules of the specification that apply here. It omits some rules that existing clients violate and
+// that are not essential: known type names, allowed positions of variables, unused variables, argument names and correct values. The
+// coercer checks argument names and values more leniently. Field merging checks for overlapping fields. No rule reads the value of a
+// literal.
 func validationRules() []core.Rule {
-	list := []core.Rule{
+	return []core.Rule{ // sorted by name, which is the order of reported errors
 		fieldsOnCorrectType(),
 		rules.FragmentsOnCompositeTypesRule,
 		rules.KnownDirectivesRule,
@@ -52,8 +51,6 @@ func validationRules() []core.Rule {
 		rules.UniqueOperationNamesRule,
 		rules.UniqueVariableNamesRule,
 	}
-	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // order of reported errors
-	return list
 }
 
 // fieldsOnCorrectType is the rule of that name. It computes suggestions only for the errors that are reported, because a
@@ -78,9 +75,9 @@ func fieldsOnCorrectType() core.Rule {
 type Request struct {
 	// Query is the document.
 	Query string
-	// Operation names the operation to execute; "" selects the only one.
+	// Operation is the name of the operation to execute. If it is "", the document must have a single operation.
 	Operation string
-	// Variables holds decoded JSON with numbers as json.Number.
+	// Variables holds decoded JSON. Numbers are json.Number.
 	Variables map[string]any
 }
 
@@ -93,37 +90,29 @@ type RootField struct {
 	at        *ast.Position
 }
 
-// Selects reports whether the selection set of the field contains a field with the given name. It ignores directives.
+// Selects reports whether the selection set of f contains a field with the given name. It ignores directives.
 func (f RootField) Selects(name string) bool {
 	return slices.ContainsFunc(roots(f.doc, f.set), func(sub RootField) bool { return sub.Name == name })
 }
 
-// Roots lists the root fields of the operation that a request selects. It follows fragments and ignores directives. The
-// document need not be valid.
+// Roots returns the root fields of the operation that a request selects. It follows fragments and ignores directives. The document need not
+// be valid.
 func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
-	doc, _, faults := e.document(r.Query)
-	if faults != nil {
-		return nil, faults
-	}
-	def, fault := choose(doc, r.Operation)
+	doc, def, _, fault := e.document(r)
 	if fault != nil {
 		return nil, []*Error{fault}
 	}
 	return roots(doc, def.SelectionSet), nil
 }
 
-// Prepare validates and plans a request, or returns the errors in it.
+// Prepare validates a request and plans its execution. It returns the errors if the request is invalid.
 func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
-	doc, valid, faults := e.document(r.Query)
-	if faults != nil {
-		return nil, faults
+	doc, def, valid, fault := e.document(r)
+	if fault == nil && def.Operation == ast.Subscription {
+		fault = invalid("subscriptions are not available")
 	}
-	def, fault := choose(doc, r.Operation)
 	if fault != nil {
 		return nil, []*Error{fault}
-	}
-	if def.Operation == ast.Subscription {
-		return nil, []*Error{invalid("subscriptions are not available")}
 	}
 	asked := roots(doc, def.SelectionSet)
 	if op := e.removed(asked, def); op != nil {
@@ -167,25 +156,25 @@ func (e *Engine[X]) removed(asked []RootField, def *ast.OperationDefinition) *Op
 	return op
 }
 
-// document parses a document or takes it from the cache of valid documents.
-func (e *Engine[X]) document(source string) (doc *ast.QueryDocument, valid bool, faults []*Error) {
-	if doc, ok := e.valid.Get(source); ok {
-		return doc, true, nil
+// document parses the document of a request or takes it from the cache of valid documents. It also returns the operation to execute.
+func (e *Engine[X]) document(r Request) (doc *ast.QueryDocument, def *ast.OperationDefinition, valid bool, fault *Error) {
+	doc, valid = e.valid.Get(r.Query)
+	if !valid {
+		if doc, fault = parse(r.Query, e.cfg.Limits); fault != nil {
+			return nil, nil, false, fault
+		}
+		for _, op := range doc.Operations {
+			e.name(op.SelectionSet)
+		}
+		for _, f := range doc.Fragments {
+			e.name(f.SelectionSet)
+		}
 	}
-	doc, fault := parse(source, e.cfg.Limits)
-	if fault != nil {
-		return nil, false, []*Error{fault}
-	}
-	for _, op := range doc.Operations {
-		e.name(op.SelectionSet)
-	}
-	for _, f := range doc.Fragments {
-		e.name(f.SelectionSet)
-	}
-	return doc, false, nil
+	def, fault = choose(doc, r.Operation)
+	return doc, def, valid, fault
 }
 
-// name replaces the names of the fields of a selection by the schema's names. Their keys in the response stay unchanged.
+// name replaces the names of the fields of a selection with the schema's names. The keys of the fields in the response stay unchanged.
 func (e *Engine[X]) name(set ast.SelectionSet) {
 	for _, s := range set {
 		switch s := s.(type) {

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // appendScalar writes a leaf according to its type in the schema. Integers have neither fraction nor exponent, because
@@ -56,32 +57,10 @@ func whole(v any) (int64, bool) {
 	return int64(f), true
 }
 
-const hexDigits = "0123456789abcdef"
-
-// appendString writes a JSON string with only the escapes that RFC 8259, section 7 requires. Invalid UTF-8 becomes
-// U+FFFD.
+// appendString writes a JSON string with the shortest escapes. Invalid UTF-8 becomes U+FFFD.
 func appendString(buf []byte, s string) []byte {
-	buf = append(buf, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			buf = append(buf, '\\', c)
-		case c == '\n':
-			buf = append(buf, '\\', 'n')
-		case c < 0x20:
-			buf = append(buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
-		case c < utf8.RuneSelf:
-			buf = append(buf, c)
-		default:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			buf = utf8.AppendRune(buf, r)
-			i += size
-			continue
-		}
-		i++
-	}
-	return append(buf, '"')
+	buf, _ = jsontext.AppendQuote(buf, s) // reports invalid UTF-8 after replacing it
+	return buf
 }
 
 // number converts a leaf to a finite number.

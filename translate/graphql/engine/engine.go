@@ -14,9 +14,9 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
-// Resolver returns the value of one field of source: nil, a leaf (string, bool, integer, json.Number, float64, or a value
-// returned by a method of Input), []any, or, for an object, any value that the resolvers of its type expect. It is called
-// only if the field is selected. x is the argument of [Operation.Execute].
+// Resolver returns the value of one field of source. The value is nil, a leaf (string, bool, integer, json.Number, float64, or the result
+// of a method of Input), []any, or, for an object, any value that the resolvers of its type expect. A Resolver is called only if the field
+// is selected. x is the argument of [Operation.Execute].
 type Resolver[X any] func(ctx context.Context, x X, source any, in Input) (any, error)
 
 // Object maps the fields of one schema type to their resolvers.
@@ -26,19 +26,17 @@ type Object[X any] map[string]Resolver[X]
 type Config[X any] struct {
 	// Schema is the schema in GraphQL's schema definition language.
 	Schema string
-	// Types holds the resolvers by type. Every field needs one, unless the field or its type has the directive
-	// @unavailable.
+	// Types holds the resolvers of each type. Every field needs a resolver, unless the field or its type has the directive @unavailable.
 	Types map[string]Object[X]
 	// Limits holds the limits of one request.
 	Limits Limits
 	// Introspection enables __schema and __type.
 	Introspection bool
-	// Removed returns an error for a root field that is no longer available, and nil for any other field. If all root
-	// fields of a document are removed, the document yields these errors without validation against the schema, which
-	// need not contain the fields.
+	// Removed returns an error if a root field is no longer available. If all root fields of a document have been removed, the document yields
+	// these errors without validation against the schema, so that the schema need not contain the fields.
 	Removed func(f RootField) error
-	// Named maps the spelling of a field or input member in a document to its name in the schema. It returns other names
-	// unchanged. Nil means that there are no alternative spellings.
+	// Named returns the schema's name of a field or input member that has another spelling in a document. It returns all other names
+	// unchanged.
 	Named func(name string) string
 }
 
@@ -46,12 +44,14 @@ type Config[X any] struct {
 type Limits struct {
 	Document   int // bytes in the document
 	Tokens     int // lexical tokens in the document, including comments
-	Depth      int // levels of fields; introspection has a fixed limit of 16
+	Depth      int // levels of fields; introspection has a fixed limit of 16, which common tools need
 	Fields     int // selected fields
 	Aliases    int // aliased fields
 	Directives int // directives in the document
-	Values     int // argument values, literals and variables, coerced or compared
-	Response   int // bytes in the response
+	// Values limits argument values. It counts literals and the contents of variables, including members and items. A variable counts once for
+	// each type of its positions. Comparisons of the arguments of fields with the same name count too.
+	Values   int
+	Response int // bytes in the response
 }
 
 // Engine executes documents of one schema. It is safe for concurrent use.
@@ -76,9 +76,6 @@ func New[X any](cfg Config[X]) (*Engine[X], error) {
 	}
 	if err := complete(schema, cfg.Types); err != nil {
 		return nil, err
-	}
-	if cfg.Named == nil {
-		cfg.Named = func(name string) string { return name }
 	}
 	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema), rules: validationRules()}
 	e.cfg.Types = maps.Clone(cfg.Types)

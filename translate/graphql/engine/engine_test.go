@@ -68,7 +68,7 @@ func types() map[string]engine.Object[*library] {
 
 func config() engine.Config[*library] {
 	return engine.Config[*library]{
-		Schema: schema, Types: types(), Introspection: true,
+		Schema: schema, Types: types(), Introspection: true, Named: func(name string) string { return name },
 		Limits: engine.Limits{
 			Document: 2000, Tokens: 200, Depth: 4, Fields: 50, Aliases: 5, Directives: 5, Values: 50, Response: 1000,
 		},

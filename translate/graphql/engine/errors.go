@@ -20,7 +20,7 @@ const (
 type Error struct {
 	Message string
 	Code    string
-	// Limit names the exceeded limit, or is "".
+	// Limit is the name of the exceeded limit, such as "depth", or "".
 	Limit string
 	// Line and Column locate the error in the document; 0 means unknown.
 	Line, Column int
@@ -29,7 +29,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// at sets the location of e unless it is set. A nil error stays nil.
+// at sets the location of e if it has none. A nil error stays nil.
 func (e *Error) at(p *ast.Position) *Error {
 	if e != nil && e.Line == 0 && p != nil {
 		e.Line, e.Column = p.Line, p.Column
@@ -41,14 +41,15 @@ func invalid(message string) *Error { return &Error{Message: message, Code: Code
 
 func badInput(message string) *Error { return &Error{Message: message, Code: CodeBadInput} }
 
-// LimitExceeded returns the error for a request that exceeds a limit of most units. limit is its name in Error.Limit.
-func LimitExceeded(limit string, most int, unit string) *Error {
+// LimitExceeded returns the error for a request that exceeds a limit. name is the value of Error.Limit, such as "depth". unit is a plural
+// noun for the message, such as "tokens".
+func LimitExceeded(name string, limit int, unit string) *Error {
 	return &Error{
-		Message: "the request exceeds the limit of " + strconv.Itoa(most) + " " + unit, Code: CodeLimit, Limit: limit,
+		Message: "the request exceeds the limit of " + strconv.Itoa(limit) + " " + unit, Code: CodeLimit, Limit: name,
 	}
 }
 
-// Clip truncates a caller's string to 80 bytes for use in a message.
+// Clip truncates a string from a caller to 80 bytes, for use in a message.
 func Clip(s string) string { return clip(s, 80) }
 
 func clip(s string, most int) string {

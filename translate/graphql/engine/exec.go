@@ -16,12 +16,12 @@ const maxParallel = 4
 type Operation[X any] struct {
 	// Name is the name of the operation, or "" if it is anonymous.
 	Name string
-	// Removed reports that all root fields are no longer available, so that Execute only returns errors.
+	// Removed reports that none of the root fields is available any more, so that Execute only returns errors.
 	Removed bool
-	// RequestedRoots lists the root fields of the document, including skipped ones.
+	// RequestedRoots lists the root fields of the document, including fields skipped by a directive.
 	RequestedRoots []RootField
-	// Unavailable lists the selected fields that are always null, as sorted "Type.field" strings. It omits the fields of
-	// types that are unavailable as a whole.
+	// Unavailable lists the selected fields that are always null, as sorted "Type.field" strings. It omits fields of types of which all fields
+	// are null.
 	Unavailable []string
 	engine      *Engine[X]
 	of          *ast.Definition
@@ -29,21 +29,19 @@ type Operation[X any] struct {
 }
 
 // Roots lists the names of the root fields to execute.
-func (o *Operation[X]) Roots() []string { return names(o.roots) }
+func (o *Operation[X]) Roots() []string {
+	names := make([]string, len(o.roots))
+	for i, n := range o.roots {
+		names[i] = n.name
+	}
+	return names
+}
 
 // Mutates reports whether the operation is a mutation.
 func (o *Operation[X]) Mutates() bool { return o.of == o.engine.schema.Mutation }
 
-func names[X any](nodes []*node[X]) []string {
-	list := make([]string, len(nodes))
-	for i, n := range nodes {
-		list[i] = n.name
-	}
-	return list
-}
-
-// Failure is an error that occurred in a field. The path leads to the null that replaces the value of the field, and consists of response
-// keys and list indexes.
+// Failure is an error that occurred in a field. Path leads to the null that replaces the value of the field, and consists of response keys
+// and list indexes.
 type Failure struct {
 	Err  error
 	Path []any
@@ -51,7 +49,7 @@ type Failure struct {
 
 // Result is the result of an execution.
 type Result struct {
-	// Data is the JSON object "data".
+	// Data is the JSON encoding of the member "data" of the response.
 	Data     []byte
 	Failures []Failure
 }
@@ -192,30 +190,31 @@ func (e *execution[X]) value(ctx context.Context, t *ast.Type, v any, n *node[X]
 
 // texts writes a list of strings.
 func (e *execution[X]) texts(items []string) error {
-	e.Data = append(e.Data, '[')
-	for i, item := range items {
-		if i > 0 {
-			e.Data = append(e.Data, ',')
-		}
+	return e.array(len(items), func(i int) error {
 		if len(e.Data) > e.most {
 			return errTooLong
 		}
-		e.Data = appendString(e.Data, item)
-	}
-	e.Data = append(e.Data, ']')
-	return nil
+		e.Data = appendString(e.Data, items[i])
+		return nil
+	})
 }
 
 func (e *execution[X]) list(ctx context.Context, of *ast.Type, items []any, n *node[X]) error {
+	return e.array(len(items), func(i int) error {
+		e.path = append(e.path, step{index: i})
+		defer func() { e.path = e.path[:len(e.path)-1] }()
+		return e.value(ctx, of, items[i], n)
+	})
+}
+
+// array writes a list of n elements.
+func (e *execution[X]) array(n int, element func(i int) error) error {
 	e.Data = append(e.Data, '[')
-	for i, item := range items {
+	for i := range n {
 		if i > 0 {
 			e.Data = append(e.Data, ',')
 		}
-		e.path = append(e.path, step{index: i})
-		err := e.value(ctx, of, item, n)
-		e.path = e.path[:len(e.path)-1]
-		if err != nil {
+		if err := element(i); err != nil {
 			return err
 		}
 	}

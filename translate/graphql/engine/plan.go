@@ -22,7 +22,9 @@ type node[X any] struct {
 	resolve Resolver[X]
 	args    map[string]any
 	memo    memo
-	sub     []*node[X]
+	// sets holds the selection sets of the merged fields, from which sub is planned.
+	sets []ast.SelectionSet
+	sub  []*node[X]
 }
 
 // selects implements selection.
@@ -78,40 +80,32 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 	return op, p.coerce.unknown
 }
 
-// merged collects the selections under one response key.
-type merged[X any] struct {
-	node *node[X]
-	sets []ast.SelectionSet
-}
-
 // selection expands the selection sets of one object of type of, in document order (specification, section 6.3.2,
 // CollectFields). depth counts fields from the root; most is its limit.
 func (p *planner[X]) selection(of *ast.Definition, sets []ast.SelectionSet, depth, most int) ([]*node[X], *Error) {
 	if depth > most {
 		return nil, LimitExceeded("depth", most, "levels of fields")
 	}
-	g := &gatherer[X]{p: p, of: of, seen: map[string]bool{}, byKey: map[string]*merged[X]{}}
+	g := &gatherer[X]{p: p, of: of, seen: map[string]bool{}, byKey: map[string]*node[X]{}}
 	for _, set := range sets {
 		if fault := g.walk(set); fault != nil {
 			return nil, fault
 		}
 	}
-	nodes := make([]*node[X], 0, len(g.order))
-	for _, m := range g.order {
-		nodes = append(nodes, m.node)
-		if len(m.sets) == 0 {
+	for _, n := range g.nodes {
+		if len(n.sets) == 0 {
 			continue
 		}
 		below := most
-		if m.node.name == "__schema" || m.node.name == "__type" {
+		if n.name == "__schema" || n.name == "__type" {
 			below = introspectionDepth
 		}
 		var fault *Error
-		if m.node.sub, fault = p.selection(m.node.of, m.sets, depth+1, below); fault != nil {
+		if n.sub, fault = p.selection(n.of, n.sets, depth+1, below); fault != nil {
 			return nil, fault
 		}
 	}
-	return nodes, nil
+	return g.nodes, nil
 }
 
 // gatherer collects the fields of one object.
@@ -119,8 +113,8 @@ type gatherer[X any] struct {
 	p     *planner[X]
 	of    *ast.Definition
 	seen  map[string]bool
-	byKey map[string]*merged[X]
-	order []*merged[X]
+	byKey map[string]*node[X]
+	nodes []*node[X] // in document order
 }
 
 func (g *gatherer[X]) walk(set ast.SelectionSet) *Error {
@@ -179,31 +173,31 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	if fault != nil {
 		return fault
 	}
-	m := g.byKey[s.Alias]
-	if m == nil {
+	n := g.byKey[s.Alias]
+	if n == nil {
 		if g.p.coerce.named(s.Alias) != s.Name {
 			if g.p.aliases++; g.p.aliases > limits.Aliases {
 				return LimitExceeded("aliases", limits.Aliases, "aliases")
 			}
 		}
 		typ := s.Definition.Type
-		m = &merged[X]{node: &node[X]{
+		n = &node[X]{
 			key: s.Alias, name: s.Name, typ: typ, of: g.p.engine.schema.Types[typ.Name()], args: given,
 			resolve: g.p.engine.cfg.Types[g.of.Name][s.Name],
-		}}
+		}
 		if unavailable(g.of, s.Definition) {
-			m.node.resolve = null[X]
+			n.resolve = null[X]
 			if s.Definition.Directives != nil {
 				g.p.unavailable = append(g.p.unavailable, g.of.Name+"."+s.Name)
 			}
 		}
-		g.byKey[s.Alias] = m
-		g.order = append(g.order, m)
-	} else if fault := g.p.merges(m.node, s, given); fault != nil {
+		g.byKey[s.Alias] = n
+		g.nodes = append(g.nodes, n)
+	} else if fault := g.p.merges(n, s, given); fault != nil {
 		return fault
 	}
 	if len(s.SelectionSet) > 0 {
-		m.sets = append(m.sets, s.SelectionSet)
+		n.sets = append(n.sets, s.SelectionSet)
 	}
 	return nil
 }
@@ -250,8 +244,8 @@ func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 
 // Input holds the arguments and the selection of a field.
 type Input struct {
-	// Args holds the coerced arguments: string, int64, float64, bool, []any or map[string]any. It omits absent and null
-	// values and empty enumeration values. The map may be shared and must not be modified.
+	// Args holds the coerced arguments: string, int64, float64, bool, []any or map[string]any. It omits absent values, null and empty
+	// enumeration values. The map may be shared and must not be modified.
 	Args  map[string]any
 	below selection
 	memo  *memo
@@ -260,11 +254,11 @@ type Input struct {
 // selection is the selected part of a field's value.
 type selection interface{ selects(path []string) bool }
 
-// Selects reports whether the field at a path is selected, for example "machine", "id" in { machine { id } }.
+// Selects reports whether the field at a path is selected. For example, the path "machine", "id" is selected in { machine { id } }.
 func (in Input) Selects(path ...string) bool { return in.below.selects(path) }
 
-// memo holds the result of a resolver that depends only on the arguments, shared by all objects with the field, and a
-// buffer for the field's value.
+// memo holds the result of a resolver that depends only on the arguments, and a buffer for the value of the field. All objects with the
+// field share the memo.
 type memo struct {
 	done  bool
 	value any
@@ -294,7 +288,7 @@ func (in Input) Float(f float64) any {
 	return &in.memo.float
 }
 
-// Texts returns a list of strings, which may use Buffer; see Text.
+// Texts returns a list of strings as a value; the list may use Buffer. See Text.
 func (in Input) Texts(list []string) any {
 	in.memo.texts = list
 	return &in.memo.texts
@@ -303,8 +297,9 @@ func (in Input) Texts(list []string) any {
 // Buffer returns an empty list with reusable capacity for strings.
 func (in Input) Buffer() []string { return in.memo.texts[:0] }
 
-// Memoize calls work when a field of the document is first resolved and returns its result, including an error, for every
-// object. A field belongs to one root field, so calls for it are not concurrent.
+// Memoize returns the value and the error of work. It calls work only for the first object with the field that in describes, and returns
+// the same result for all other objects with this field. Memoize must not be called concurrently for the same field; the engine resolves
+// the fields of one root field in sequence.
 func Memoize[T any](in Input, work func() (T, error)) (T, error) {
 	if m := in.memo; !m.done {
 		m.value, m.err = work()

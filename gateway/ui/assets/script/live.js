@@ -39,7 +39,6 @@
     return element;
   };
   const cents = (usd) => `$${Number(usd).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: Number(usd) < 0.005 ? 6 : 2 })}`;
-  const millis = (ms) => (ms < 0.1 ? `${Math.max(1, Math.round(ms * 1000))} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
   const brief = (reason) => {
     const text = reason.split("; to request approval, ")[0].split(" (allowed: ")[0];
@@ -60,7 +59,7 @@
     status: (d) => [d.status ? String(d.status) : ""],
     reason: (d) => [d.own?.did ?? brief(d.reason ?? "")],
     price: (d) => [d.usdPerHour ? cents(d.usdPerHour) : ""],
-    latency: (d) => [d.durationMs ? millis(d.durationMs) : ""],
+    latency: (d) => [d.durationMs ? Math.max(0.01, d.durationMs).toFixed(2) : ""],
   };
 
   const show = (d) => {

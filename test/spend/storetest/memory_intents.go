@@ -1,13 +1,15 @@
-package ledger
+package storetest
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // repeats reports whether a fingerprint has intents other than the ignored ones.
-func (l *ledger) repeats(n *IntentRecord) bool {
+func (l *accounts) repeats(n *ledger.IntentRecord) bool {
 	if n == nil || l.wishes[n.Fingerprint][n.Intent] != "" {
 		return false
 	}
@@ -20,7 +22,7 @@ func (l *ledger) repeats(n *IntentRecord) bool {
 }
 
 // note records an intent.
-func (l *ledger) note(n *IntentRecord, now int64) {
+func (l *accounts) note(n *ledger.IntentRecord, now int64) {
 	if n == nil {
 		return
 	}
@@ -31,7 +33,7 @@ func (l *ledger) note(n *IntentRecord, now int64) {
 }
 
 // finish applies an update to an intent.
-func (l *ledger) finish(e *IntentUpdate) {
+func (l *accounts) finish(e *ledger.IntentUpdate) {
 	switch {
 	case e == nil || e.OldRow != "" && rowContent(l.wishes[e.Fingerprint][e.Intent]) != rowContent(e.OldRow):
 	case e.Row == "":

@@ -1,4 +1,4 @@
-package ledger
+package storetest
 
 import (
 	"cmp"
@@ -7,70 +7,72 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Memory is an in-memory [Accounts], for dry runs. With its roll-ups, it is also the model that tests compare other stores with.
-// It is safe for concurrent use.
+// Memory is the reference implementation of a [ledger.Store], in memory. It is safe for concurrent use.
 type Memory struct {
 	now   func() time.Time
-	zones Zones
+	zones ledger.Zones
 
-	mu   sync.Mutex // guards orgs and their contents
-	orgs map[string]*ledger
+	mu   sync.Mutex // guards orgs, more and their contents
+	orgs map[string]*accounts
+	more map[string]*rest
 }
 
-// ledger is the ledger of one organisation.
-type ledger struct {
-	zone      Zone
-	calendar  Calendar // of the days around the current time
+// accounts is the ledger of one organisation.
+type accounts struct {
+	zone      ledger.Zone
+	calendar  ledger.Calendar // of the days around the current time
 	complete  bool
 	token     string
 	seq       int64
 	epoch     int64
 	began     int64 // start of the epoch
-	accounts  map[Scope]*account
-	resources map[string]*Record
+	accounts  map[ledger.Scope]*account
+	resources map[string]*ledger.Record
 	holds     map[string]*hold
 	settled   map[string]int64             // ended holds, with the time of their end
 	wishes    map[string]map[string]string // fingerprint -> intent ID -> row
-	jobs      map[Job]note
+	jobs      map[ledger.Job]note
 	history   memoryHistory
 	gone      map[string]gone // by ID
 }
 
 // gone is the last record of a resource removed by an adjustment, and the time until which its owner is kept.
 type gone struct {
-	Record
+	ledger.Record
 
 	until int64
 }
 
 // note is the owner of a job, and the time until which it is kept.
 type note struct {
-	owner Owner
+	owner ledger.Owner
 	until int64
 }
 
 type hold struct {
-	Hold
+	ledger.Hold
 
 	base int64 // version of the resource when the hold was made
 	at   int64
 }
 
 // NewMemory returns an empty store that uses the given clock and the zones of organisations.
-func NewMemory(now func() time.Time, zones Zones) *Memory {
-	return &Memory{now: now, zones: zones, orgs: make(map[string]*ledger)}
+func NewMemory(now func() time.Time, zones ledger.Zones) *Memory {
+	return &Memory{now: now, zones: zones, orgs: make(map[string]*accounts), more: make(map[string]*rest)}
 }
 
 // org returns the ledger of an organisation with an up-to-date calendar, and the current time. The caller holds mu.
-func (m *Memory) org(id string) (l *ledger, now int64) {
+func (m *Memory) org(id string) (l *accounts, now int64) {
 	l = m.orgs[id]
 	if l == nil {
-		l = &ledger{
-			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
+		l = &accounts{
+			accounts: make(map[ledger.Scope]*account), resources: make(map[string]*ledger.Record),
 			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string),
-			jobs: make(map[Job]note), gone: make(map[string]gone),
+			jobs: make(map[ledger.Job]note), gone: make(map[string]gone),
 		}
 		m.orgs[id] = l
 	}
@@ -81,7 +83,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 }
 
 // Load replaces the ledger of an organisation with a state.
-func (m *Memory) Load(org string, s *State) {
+func (m *Memory) Load(org string, s *ledger.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.orgs, org)
@@ -89,10 +91,7 @@ func (m *Memory) Load(org string, s *State) {
 	l.complete = s.Complete
 	for _, b := range s.Balances {
 		a := newAccount(now, &l.calendar)
-		a.committed, a.reserved = b.Committed, b.Reserved
-		for i, accrued := range b.Accrued.list() {
-			a.periods[i].accrued = accrued
-		}
+		a.load(&b)
 		l.accounts[b.Scope] = a
 	}
 	for _, r := range s.Resources {
@@ -104,14 +103,14 @@ func (m *Memory) Load(org string, s *State) {
 }
 
 // open locks the ledger of an organisation until done is called, and returns the results of org.
-func (m *Memory) open(id string) (l *ledger, now int64, done func()) {
+func (m *Memory) open(id string) (l *accounts, now int64, done func()) {
 	m.mu.Lock()
 	l, now = m.org(id)
 	return l, now, m.mu.Unlock
 }
 
 // of returns the up-to-date accounts of an owner.
-func (l *ledger) of(o Owner, now int64) []*account {
+func (l *accounts) of(o ledger.Owner, now int64) []*account {
 	scopes := o.Scopes()
 	accounts := make([]*account, len(scopes))
 	for i, s := range scopes {
@@ -121,7 +120,7 @@ func (l *ledger) of(o Owner, now int64) []*account {
 }
 
 // account returns the up-to-date account of a scope.
-func (l *ledger) account(s Scope, now int64) *account {
+func (l *accounts) account(s ledger.Scope, now int64) *account {
 	if l.accounts[s] == nil {
 		l.accounts[s] = newAccount(now, &l.calendar)
 	}
@@ -130,36 +129,36 @@ func (l *ledger) account(s Scope, now int64) *account {
 }
 
 // Reserve implements Store.
-func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome, error) {
+func (m *Memory) Reserve(_ context.Context, org string, r *ledger.Reservation) (ledger.Outcome, error) {
 	l, now, done := m.open(org)
 	defer done()
-	out := Outcome{Now: time.UnixMilli(now), Epoch: l.epoch, Ends: l.zone.Ends(time.UnixMilli(now))}
+	out := ledger.Outcome{Now: time.UnixMilli(now), Epoch: l.epoch, Ends: l.zone.Ends(time.UnixMilli(now))}
 	held, record := l.holds[r.Hold], l.resources[r.Resource]
 	switch {
 	case l.hasEnded(r.Hold, now):
-		out.Status = Settled
+		out.Status = ledger.Settled
 		return out, nil
 	case !l.complete && !r.Free:
-		out.Status = Closed
+		out.Status = ledger.Closed
 		return out, nil
 	case held == nil && l.repeats(r.Intent):
-		out.Status = Repeated
+		out.Status = ledger.Repeated
 		return out, nil
 	}
-	var before Amounts
+	var before ledger.Amounts
 	if r.Resource != "" {
-		var owner Owner
+		var owner ledger.Owner
 		if record != nil {
 			owner, before = record.Owner, record.Amounts
 		}
 		if owner != r.Owner {
-			out.Status, out.Owner = OtherOwner, owner
+			out.Status, out.Owner = ledger.OtherOwner, owner
 			return out, nil
 		}
 	}
 	more := r.After.Clamped().Excess(before)
 	if r.Free || held != nil {
-		more = Amounts{}
+		more = ledger.Amounts{}
 	}
 	out.Held = more
 	if held != nil {
@@ -174,21 +173,21 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		out.Levels = append(out.Levels, a.levels(more, r.Horizon, &l.calendar))
 		for c, limit := range r.Limits[i] {
 			if limit == 0 {
-				out.Levels[i][c] = Level{}
+				out.Levels[i][c] = ledger.Level{}
 			}
-			if out.Status == Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
-				out.Status, out.Scope, out.Ceiling = Refused, i, c
+			if out.Status == ledger.Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
+				out.Status, out.Scope, out.Ceiling = ledger.Refused, i, c
 			}
 		}
 	}
-	if out.Status == Refused || held != nil {
+	if out.Status == ledger.Refused || held != nil {
 		return out, nil
 	}
 	for i, s := range scopes {
-		accounts[i].reserved.add(more, 1)
+		add(&accounts[i].reserved, more, 1)
 		l.accounts[s] = &accounts[i]
 	}
-	h := &hold{Hold: Hold{
+	h := &hold{Hold: ledger.Hold{
 		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder,
 		At: time.UnixMilli(now),
 	}, at: now}
@@ -201,50 +200,28 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	return out, nil
 }
 
-// levels returns the usage of a scope's ceilings with the additional amounts.
-func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
-	var out [Ceilings]Level
-	for i, d := range map[int]int{PerHour: Burn, CeilingGPUs: GPUs, CeilingPods: Pods, CeilingWorkers: Workers, CeilingVolumeGB: VolumeGB, CeilingSandboxes: Sandboxes} {
-		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
-	}
-	all := a.committed
-	all.add(a.reserved, 1)
-	burn, adds := all[Burn]-all[Bounded], more[Burn]-more[Bounded]
-	for i, p := range a.periods {
-		_, end := cal.bounds(i, a.at)
-		ms := h.ms(a.at, end)
-		goes := forecast(burn, ms)
-		needs := forecast(burn+adds, ms) - goes
-		if adds > 0 {
-			needs = max(1, needs)
-		}
-		out[PerDay+i] = Level{Used: p.accrued, Reserved: goes + all[Cost], Needs: needs + more[Cost]}
-	}
-	return out
-}
-
 // ended is the retention time of ended holds, in milliseconds.
 const ended = hour
 
 // hasEnded reports whether a hold has ended, or whether a resource is gone, given its [tombstone].
-func (l *ledger) hasEnded(hold string, now int64) bool {
+func (l *accounts) hasEnded(hold string, now int64) bool {
 	at, ok := l.settled[hold]
 	return ok && at >= now-ended
 }
 
 // forget records the end of a hold. It keeps the record longer for jobs, whose results the platform reports for longer.
-func (l *ledger) forget(hold string, now int64) {
+func (l *accounts) forget(hold string, now int64) {
 	if strings.HasPrefix(hold, "job ") {
 		now += 23 * hour
 	}
 	l.settled[hold] = now
 }
 
-// tombstone returns the name under which the ledger records the removal of a resource.
+// tombstone returns the name under which the ledger records that a resource was removed.
 func tombstone(resource string) string { return "gone:" + resource }
 
 // Settle implements Store.
-func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
+func (m *Memory) Settle(_ context.Context, org string, s *ledger.Settlement) error {
 	l, now, done := m.open(org)
 	defer done()
 	l.finish(s.Intent)
@@ -252,7 +229,7 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	if h == nil && l.hasEnded(s.Hold, now) {
 		return nil
 	}
-	if s.End == Open {
+	if s.End == ledger.Open {
 		if h != nil {
 			l.open(h, s, now)
 		}
@@ -262,14 +239,14 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	return nil
 }
 
-// open opens a hold, under another ID if the settlement has one.
-func (l *ledger) open(h *hold, s *Settlement, now int64) {
+// open marks a hold as open, under another ID if the settlement has one.
+func (l *accounts) open(h *hold, s *ledger.Settlement, now int64) {
 	h.Open, h.Until = true, time.UnixMilli(now+s.ResolveWithin.Milliseconds())
 	if s.NewID == "" || s.NewID == h.ID {
 		return
 	}
 	if other := l.holds[s.NewID]; other != nil {
-		l.end(other, &Settlement{Hold: s.NewID, End: Commit, WholeReservation: true}, now)
+		l.end(other, &ledger.Settlement{Hold: s.NewID, End: ledger.Commit, WholeReservation: true}, now)
 	}
 	delete(l.holds, h.ID)
 	l.forget(h.ID, now)
@@ -278,7 +255,7 @@ func (l *ledger) open(h *hold, s *Settlement, now int64) {
 }
 
 // end ends a hold, which may be nil.
-func (l *ledger) end(h *hold, s *Settlement, now int64) {
+func (l *accounts) end(h *hold, s *ledger.Settlement, now int64) {
 	l.forget(s.Hold, now)
 	if s.NewID != "" {
 		l.forget(s.NewID, now)
@@ -287,19 +264,19 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	if h != nil {
 		delete(l.holds, s.Hold)
 		for _, a := range l.of(h.Owner, now) {
-			a.reserved.add(h.Amounts, -1)
-			a.correct(-h.Amounts[Burn], h.at, a.at)
+			add(&a.reserved, h.Amounts, -1)
+			a.correct(-h.Amounts[ledger.Burn], h.at, a.at)
 		}
 		if r := l.resources[h.Resource]; r != nil {
 			r.Pending = max(0, r.Pending-1)
 		}
 	}
 	switch {
-	case s.End == Commit && s.Resource != "":
+	case s.End == ledger.Commit && s.Resource != "":
 		l.commit(s, h, now)
-	case s.End == Commit && (h != nil || l.began > now-24*hour):
+	case s.End == ledger.Commit && (h != nil || l.began > now-24*hour):
 		if h == nil { // the hold was lost together with other data of the store
-			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped()}}
+			h = &hold{Hold: ledger.Hold{Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped()}}
 			if s.Job != nil {
 				noted := l.jobs[*s.Job]
 				if noted.until <= now {
@@ -308,21 +285,21 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 				h.Owner = noted.owner
 			}
 		}
-		spent := s.Amounts.Clamped()[Cost]
+		spent := s.Amounts.Clamped()[ledger.Cost]
 		if s.WholeReservation {
 			spent = h.MaxCost()
 		}
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)
 		}
-		l.history.once(h, spent, l.of(Owner{}, now)[0].at)
+		l.history.once(h, spent, l.of(ledger.Owner{}, now)[0].at)
 	}
 }
 
 // commit records the new state of a resource.
-func (l *ledger) commit(s *Settlement, h *hold, now int64) {
+func (l *accounts) commit(s *ledger.Settlement, h *hold, now int64) {
 	r := l.resources[s.Resource]
-	next := &Record{
+	next := &ledger.Record{
 		ID: s.Resource, Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped(), Since: time.UnixMilli(now),
 	}
 	alone := h != nil
@@ -347,27 +324,27 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	case s.Gone:
 		next = nil
 	case r != nil && !alone:
-		next.Amounts = next.Amounts.max(r.Amounts)
+		next.Amounts = larger(next.Amounts, r.Amounts)
 	}
 	l.replace(r, next, s.From, now)
 	if h != nil && next != nil && s.From.IsZero() {
-		var before Amounts
+		var before ledger.Amounts
 		if r != nil && r.Owner == next.Owner {
 			before = r.Amounts
 		}
-		more := max(0, next.Amounts[Burn]-before[Burn])
+		more := max(0, next.Amounts[ledger.Burn]-before[ledger.Burn])
 		for _, a := range l.of(next.Owner, now) {
 			a.correct(more, h.at, a.at)
 		}
 		l.history.note(next, more, h.at)
-		l.history.note(next, -more, l.of(Owner{}, now)[0].at)
+		l.history.note(next, -more, l.of(ledger.Owner{}, now)[0].at)
 	}
 }
 
 // replace replaces one record of a resource with another; either may be nil. The change takes effect at from, if set, but neither after
 // now nor before the cost of old began.
-func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
-	at := l.of(Owner{}, now)[0].at
+func (l *accounts) replace(old, next *ledger.Record, from time.Time, now int64) {
+	at := l.of(ledger.Owner{}, now)[0].at
 	if !from.IsZero() {
 		if old != nil && from.Before(old.Since) {
 			from = old.Since
@@ -395,26 +372,26 @@ func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
 }
 
 // enter adds a record to the accounts of its owner, effective from a time; with a negative sign it subtracts the record.
-func (l *ledger) enter(r *Record, sign, at, now int64) {
+func (l *accounts) enter(r *ledger.Record, sign, at, now int64) {
 	for _, a := range l.of(r.Owner, now) {
-		a.committed.add(r.Amounts, sign)
+		add(&a.committed, r.Amounts, sign)
 		if at < a.at {
-			a.correct(sign*r.Amounts[Burn], at, a.at)
+			a.correct(sign*r.Amounts[ledger.Burn], at, a.at)
 		}
 	}
 }
 
 // rated records, for the roll-ups, that one record replaces another at a time, which may have been rolled up already.
-func (l *ledger) rated(old, next *Record, at int64, earlier bool) {
+func (l *accounts) rated(old, next *ledger.Record, at int64, earlier bool) {
 	switch {
 	case old != nil && next != nil && old.Owner == next.Owner && !earlier:
-		l.history.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
+		l.history.note(next, next.Amounts[ledger.Burn]-old.Amounts[ledger.Burn], at)
 		return
 	case old != nil:
-		l.history.note(old, -old.Amounts[Burn], at)
+		l.history.note(old, -old.Amounts[ledger.Burn], at)
 	}
 	if next != nil {
-		l.history.note(next, next.Amounts[Burn], at)
+		l.history.note(next, next.Amounts[ledger.Burn], at)
 	}
 }
 

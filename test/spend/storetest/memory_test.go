@@ -1,4 +1,4 @@
-package ledger_test
+package storetest_test
 
 import (
 	"sync/atomic"
@@ -13,7 +13,7 @@ func TestMemory(t *testing.T) {
 	storetest.Test(t, func(_ *testing.T, zones ledger.Zones) storetest.Fixture {
 		var now atomic.Int64
 		return storetest.Fixture{
-			Store:   ledger.NewModel(func() time.Time { return time.UnixMilli(now.Load()) }, zones),
+			Store:   storetest.NewMemory(func() time.Time { return time.UnixMilli(now.Load()) }, zones),
 			SetTime: func(at time.Time) { now.Store(at.UnixMilli()) },
 		}
 	})

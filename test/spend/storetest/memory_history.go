@@ -1,42 +1,52 @@
-package ledger
+package storetest
 
 import (
 	"context"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
+
+// seriesKey identifies a series.
+type seriesKey struct {
+	resource string
+	owner    ledger.Owner
+}
+
+func keyOf(i *ledger.Item) seriesKey { return seriesKey{i.Resource, i.Owner} }
 
 // memoryHistory holds the roll-ups of one organisation.
 type memoryHistory struct {
-	RollupInput
+	ledger.RollupInput
 
-	series  map[seriesKey]Series
-	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
+	series  map[seriesKey]ledger.Series
+	rollups map[ledger.Unit]map[int64]*bucket // by start, in Unix milliseconds
 }
 
 // bucket holds the costs of one unit of time, with the expiry of the roll-up.
 type bucket struct {
-	micro map[Item]int64
+	micro map[ledger.Item]int64
 	ends  int64
 }
 
 // note records a change of a resource's rate.
-func (m *memoryHistory) note(r *Record, rate, at int64) {
+func (m *memoryHistory) note(r *ledger.Record, rate, at int64) {
 	if rate != 0 {
-		m.Changes = append(m.Changes, Change{Item: NewItem(r.ID, r.Kind, r.Owner, r.Metadata), Rate: rate, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, ledger.Change{Item: ledger.NewItem(r.ID, r.Kind, r.Owner, r.Metadata), Rate: rate, At: time.UnixMilli(at)})
 	}
 }
 
 // once records the one-time cost of a hold.
 func (m *memoryHistory) once(h *hold, micro, at int64) {
 	if micro > 0 {
-		m.Changes = append(m.Changes, Change{Item: NewRunItem(h.Kind, h.Owner, h.Metadata), Once: micro, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, ledger.Change{Item: ledger.NewRunItem(h.Kind, h.Owner, h.Metadata), Once: micro, At: time.UnixMilli(at)})
 	}
 }
 
 // RollupInput implements RollupStore.
-func (m *Memory) RollupInput(_ context.Context, org string) (RollupInput, error) {
+func (m *Memory) RollupInput(_ context.Context, org string) (ledger.RollupInput, error) {
 	l, now, done := m.open(org)
 	defer done()
 	t := l.history.RollupInput
@@ -50,14 +60,14 @@ func (m *Memory) RollupInput(_ context.Context, org string) (RollupInput, error)
 }
 
 // RollupProgress implements RollupStore.
-func (m *Memory) RollupProgress(ctx context.Context, org string) (RollupProgress, error) {
+func (m *Memory) RollupProgress(ctx context.Context, org string) (ledger.RollupProgress, error) {
 	t, err := m.RollupInput(ctx, org)
 	t.Pending = int64(len(t.Changes))
 	return t.RollupProgress, err
 }
 
 // Post implements RollupStore.
-func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
+func (m *Memory) Post(_ context.Context, org string, p *ledger.Posting) (bool, error) {
 	l, now, done := m.open(org)
 	defer done()
 	past := &l.history
@@ -66,19 +76,19 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	}
 	past.Version, past.Until, past.Changes = past.Version+1, p.Until, past.Changes[p.Changes:]
 	if past.rollups == nil {
-		past.rollups, past.series = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}, make(map[seriesKey]Series)
+		past.rollups, past.series = map[ledger.Unit]map[int64]*bucket{ledger.Hourly: {}, ledger.Daily: {}}, make(map[seriesKey]ledger.Series)
 	}
 	for _, s := range p.Series {
-		if past.series[s.Item.key()] = s; s.Rate == 0 {
-			delete(past.series, s.Item.key())
+		if past.series[keyOf(&s.Item)] = s; s.Rate == 0 {
+			delete(past.series, keyOf(&s.Item))
 		}
 	}
 	for _, r := range slices.Concat(p.Rollups, p.Billed) {
-		for _, u := range []Unit{Hourly, Daily} {
+		for _, u := range []ledger.Unit{ledger.Hourly, ledger.Daily} {
 			start := u.Start(r.Start)
 			b := past.rollups[u][start.UnixMilli()]
 			if b == nil {
-				b = &bucket{micro: make(map[Item]int64)}
+				b = &bucket{micro: make(map[ledger.Item]int64)}
 				past.rollups[u][start.UnixMilli()] = b
 			}
 			b.ends = p.Retention.End(u, start).UnixMilli()
@@ -98,10 +108,10 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 }
 
 // Rollups implements RollupStore.
-func (m *Memory) Rollups(_ context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error) {
+func (m *Memory) Rollups(_ context.Context, org string, u ledger.Unit, starts []time.Time) ([]ledger.Rollup, error) {
 	l, now, done := m.open(org)
 	defer done()
-	var out []Rollup
+	var out []ledger.Rollup
 	for _, start := range starts {
 		b := l.history.rollups[u][start.UnixMilli()]
 		if b == nil {
@@ -112,7 +122,7 @@ func (m *Memory) Rollups(_ context.Context, org string, u Unit, starts []time.Ti
 			continue
 		}
 		for item, micro := range b.micro {
-			out = append(out, Rollup{Start: start.UTC(), Item: item, Micro: micro})
+			out = append(out, ledger.Rollup{Start: start.UTC(), Item: item, Micro: micro})
 		}
 	}
 	return out, nil
