@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,13 @@ func (e *ends) note(what string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, what)
+}
+
+// events returns a copy of the events so far.
+func (e *ends) events() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
 }
 
 // task is a task that takes a time to end.
@@ -64,16 +72,17 @@ func TestTasksEndByPhases(t *testing.T) {
 		if !life.Shutdown(t.Context(), tasks.Ended) || life.Err() != nil {
 			t.Errorf("tasks are left behind, or failed: %v", life.Err())
 		}
+		got := e.events()
 		doors := map[string]bool{"door is told": true, "other door is told": true}
-		if !doors[e.all[3]] || !doors[e.all[4]] {
-			t.Errorf("%q and %q, want the doors to be told at once", e.all[3], e.all[4])
+		if !doors[got[3]] || !doors[got[4]] {
+			t.Errorf("%q and %q, want the doors to be told at once", got[3], got[4])
 		}
-		e.all[3], e.all[4] = "the doors", "are told"
+		got[3], got[4] = "the doors", "are told"
 		if diff := cmp.Diff([]string{
 			"reports is told", "reports ends", "notice is over", "the doors", "are told", "door ends", "other door ends",
 			"ledger is drained", "ledger is told", "ledger ends", "admin is told", "admin ends", "last words",
 			"log is told", "log ends", "log of changes is told", "log of changes ends",
-		}, e.all); diff != "" {
+		}, got); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
@@ -96,7 +105,7 @@ func TestTasksThatHang(t *testing.T) {
 			t.Errorf("the end took %v, want a minute and a moment", took)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"door is told", "limiter is told", "limiter ends"}, e.all); diff != "" {
+		if diff := cmp.Diff([]string{"door is told", "limiter is told", "limiter ends"}, e.events()); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 		time.Sleep(time.Hour)
