@@ -1,6 +1,7 @@
 package ui
 
-// listing is a page with tiles, a form of filters, the active filters, and a table: template "listing".
+// listing is a page with tiles, a form of filters, the active filters, and a table: template "listing". A page whose entries could not be
+// read shows neither tiles nor a table.
 type listing struct {
 	head
 

@@ -98,6 +98,9 @@ func TestCallersLogIn(t *testing.T) {
 		if status != want || header.Get("Cache-Control") != "no-store" || inline.MatchString(body) {
 			t.Errorf("%s: %d, want %d, with %v: %s", page, status, want, header, body)
 		}
+		if want == http.StatusForbidden && strings.Contains(body, `class="empty"`) {
+			t.Errorf("%s shows the empty state of a list that it could not read: %s", page, body)
+		}
 		if strings.Contains(body, `<li><a href="/tollgate/ui/keys"`) {
 			t.Errorf("%s offers a member the keys of its team", page)
 		}
