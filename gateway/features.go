@@ -358,7 +358,7 @@ func (p *parts) makeCallers(cfg *settings.Config) error {
 // makeRecords opens the decision log and the audit log.
 func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	p.decisions, err = decisions.New(cfg, decisions.Deps{
-		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
+		Redis: p.deps.Redis, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
 		Go: p.background.Go, Stdout: p.deps.Stdout, Additional: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain,
 		Draining: p.current.status.Draining(),
 	})
@@ -376,7 +376,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	p.approvals = approval.NewService(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
-		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(),
+		Current: p.current.view, Logger: p.deps.Logger, Go: p.background.Go, Meter: p.meter(),
 		SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
 		Approvals:   p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
@@ -388,7 +388,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	}
 	p.intents.SetPeers(p.name, peers)
 	p.money = money.New(cfg, p.name, money.Deps{
-		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger,
+		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Logger: p.deps.Logger,
 		Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history,
 		Current: p.current.view, Account: p.current.account, Runs: p.current.run,
@@ -429,7 +429,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	p.questions = &operator.Explainer{
-		Current: p.current.view, Compiled: p.current.compiled, Account: p.current.account, Catalog: p.prices, API: p.api, Now: p.deps.Now,
+		Current: p.current.view, Compiled: p.current.compiled, Account: p.current.account, Catalog: p.prices, API: p.api,
 		Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Ledger: p.money.Ledger,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())

@@ -29,7 +29,6 @@ import (
 type Alerts struct {
 	*view.Current
 	Logger *slog.Logger
-	Now    func() time.Time
 	// Go runs deliveries in the background.
 	Go func(f func())
 	// Meter creates the instruments.

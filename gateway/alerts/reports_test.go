@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
@@ -48,12 +49,13 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	a := newAlerts(t, o, notices{})
 	cfg := a.Config()
 	cfg.Spend.Reports = dir
-	a.Now = func() time.Time { return at }
+	a.Current = view.New(func() time.Time { return at })
+	a.Set(&view.View{Config: cfg})
 	weekly := func(_ context.Context, org, team string, to time.Time) (*alerts.Weekly, error) {
 		return &alerts.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", MostExpensive: []alerts.Share{{Name: "<train>", USD: "9"}}}, nil
 	}
 	other := newAlerts(t, o, notices{})
-	other.Current, other.Now, other.Sent = a.Current, a.Now, a.Sent
+	other.Current, other.Sent = a.Current, a.Sent
 	look := func() (n int) {
 		before := len(got)
 		for range 2 {

@@ -46,10 +46,10 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	server := miniredis.RunT(t)
 	server.SetTime(now)
 	client := redistest.Once(t, server.Addr())
-	current := new(view.Current)
+	current := view.New(func() time.Time { return now })
 	current.Set(&view.View{Config: &settings.Config{Orgs: []settings.Org{o}}})
 	return &alerts.Alerts{
-		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Current: current, Logger: slog.New(slog.DiscardHandler),
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, SnoozeLinks: money.SnoozeLinks{Current: current},
 		Approvals: approval.New(store.NewBatchClient(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
 	}

@@ -13,14 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // counting returns the decisions of a process that shares a store.
 func counting(t *testing.T, server *miniredis.Miniredis, now *time.Time) *Decisions {
 	t.Helper()
-	deps := Deps{Now: func() time.Time { return *now }, Current: new(view.Current), Logger: slog.New(slog.DiscardHandler)}
+	deps := Deps{Current: configured(now), Logger: slog.New(slog.DiscardHandler)}
 	return &Decisions{
 		deps: deps, History: explain.NewHistory(4, nil),
 		counter: newCounter(NewCountStore(redistest.Once(t, server.Addr()), "t:"), deps.Logger),

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/attribute"
@@ -42,7 +41,6 @@ type Decisions struct {
 // Deps holds the dependencies of Decisions. All are required except Stdout and Additional.
 type Deps struct {
 	Redis  store.Client
-	Now    func() time.Time
 	Logger *slog.Logger
 	// Meter creates the instruments, except that PolicyMeter creates the instruments of the
 	// decision log.

@@ -34,7 +34,6 @@ func TestOutcomesAreCounted(t *testing.T) {
 	t.Parallel()
 	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 30, 0, 0, time.UTC)
 	d := counting(t, server, &now)
-	d.deps.Current = configured()
 	for _, x := range []struct {
 		ago           time.Duration
 		team, refusal string

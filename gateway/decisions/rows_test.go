@@ -52,10 +52,10 @@ func ask(t *testing.T, d *Decisions, pattern, query string) (status int, text st
 }
 
 // configured are the organisations of tests.
-func configured() *view.Current {
+func configured(now *time.Time) *view.Current {
 	orgs := []settings.Org{{ID: "acme"}, {ID: "globex"}}
 	v := &view.View{Config: &settings.Config{Orgs: orgs}, Orgs: map[string]*settings.Org{"acme": &orgs[0], "globex": &orgs[1]}}
-	current := new(view.Current)
+	current := view.New(func() time.Time { return *now })
 	current.Set(v)
 	return current
 }
@@ -64,7 +64,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	t.Parallel()
 	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
 	d := counting(t, server, &now)
-	d.deps.Current, d.deps.Chain = configured(), func() *filter.Chain { return new(filter.Chain) }
+	d.deps.Chain = func() *filter.Chain { return new(filter.Chain) }
 	for _, x := range []explain.Report{
 		{DecisionID: "d1", Caller: explain.Caller{Org: "acme", Team: "research", Key: "ann"}, Time: now.Add(-2 * time.Hour)},
 		{DecisionID: "d2", Caller: explain.Caller{Org: "globex", Team: "ml", Key: "bob"}, Verdict: explain.Refused, Time: now},
@@ -116,7 +116,6 @@ func TestTheDecisionLogIsRead(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
 	d := counting(t, miniredis.RunT(t), &now)
-	d.deps.Current = configured()
 	const log = "GET /admin/decisions/log"
 	for query, want := range map[string]string{"org=acme": "409 decisions.file is not set", "org=acmee": `404 did you mean "acme"?; known: acme, globex`, "org=acme&since=yesterday": "400 since", "": "400 org: is required"} {
 		code, part, _ := strings.Cut(want, " ")
@@ -149,7 +148,6 @@ func TestPoliciesAreCounted(t *testing.T) {
 	t.Parallel()
 	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
 	d := counting(t, server, &now)
-	d.deps.Current = configured()
 	hour := now.Add(-2 * time.Hour)
 	for key, n := range map[CountKey]int64{
 		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,

@@ -47,7 +47,6 @@ type Alerts interface {
 type Deps struct {
 	// Accounts is the store of ledgers, returned by [NewAccounts].
 	Accounts *spendstore.Store
-	Now      func() time.Time
 	Logger   *slog.Logger
 	// Meter creates the instruments.
 	Meter metric.Meter

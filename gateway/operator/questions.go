@@ -57,7 +57,6 @@ type Explainer struct {
 	Limiter   *ratelimit.Limiter
 	Approvals *approval.Store
 	Ledger    *ledger.Ledger
-	Now       func() time.Time
 }
 
 // Compiled is one compiled configuration.
