@@ -28,10 +28,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{
-		kit: k, features: p.list(), rows: p.rows, health: p.health, counts: p.counts, keys: p.keys, decisions: p.decisions, audit: p.audit,
-		envoys: p.envoys, questions: p.questions, closeFiles: p.close,
-	}
+	g := &Gateway{parts: p, features: p.list()}
 	telemetry.MeasureGate(k.meter(), p.room.Gate)
 	telemetry.MeasureSources(k.meter(), deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {

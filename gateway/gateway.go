@@ -7,11 +7,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -60,17 +55,8 @@ type Deps struct {
 
 // Gateway is an instance of tollgate. Use [New] to create a Gateway, and [Gateway.Run] to serve requests.
 type Gateway struct {
-	*kit
-	features   []feature
-	rows       []adminapi.Endpoint // of the admin listener
-	health     *health
-	counts     *operator.Limiters
-	keys       *callers.Keys
-	decisions  *decisions.Decisions
-	questions  *operator.Explainer
-	audit      *audit.Shipping
-	envoys     *envoy.Server
-	closeFiles func() // closes the features' files
+	*parts
+	features []feature
 }
 
 // Questions returns the service that explains hypothetical calls (dry runs) and audits resources.
@@ -82,7 +68,7 @@ func (g *Gateway) Close() {
 	defer g.current.changing.Unlock()
 	g.current.closed = true
 	g.current.Load().close()
-	g.closeFiles()
+	g.parts.close()
 }
 
 func orgIDs(cfg *settings.Config) []string {
