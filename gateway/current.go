@@ -58,8 +58,6 @@ func (c *current) engine() *policies.Engine {
 
 func (c *current) account() *upstream.Account { return c.Load().account }
 
-func (c *current) run() *upstream.Client { return c.Load().runs.Client }
-
 func (c *current) admins() *admin.Directory { return c.Load().admins }
 
 func (c *current) callers() *callers.Callers { return c.Load().callers }
@@ -90,8 +88,8 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 	return left, ok
 }
 
-// compiled returns the parts of the state in force that dry runs use.
+// compiled returns the parts of the state in force that explanations use.
 func (c *current) compiled() operator.Compiled {
 	now := c.Load()
-	return operator.Compiled{Config: now.Config, Pipeline: now.pipeline, Reader: now.reader, Engine: now.engine}
+	return operator.Compiled{Config: now.Config, Account: now.account, Pipeline: now.pipeline, Reader: now.reader, Engine: now.engine}
 }

@@ -391,7 +391,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Logger: p.deps.Logger,
 		Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history,
-		Current: p.current.view, Account: p.current.account, Runs: p.current.run,
+		Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -429,7 +429,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	p.questions = &operator.Explainer{
-		Current: p.current.view, Compiled: p.current.compiled, Account: p.current.account, Catalog: p.prices, API: p.api,
+		Current: p.current.view, Compiled: p.current.compiled, Catalog: p.prices, API: p.api,
 		Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Ledger: p.money.Ledger,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())

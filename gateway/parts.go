@@ -36,6 +36,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 	}
 	c.pipeline.Ports.ReadCache = filter.NewReadCache(p.deps.Now)
 	c.pipeline.Upstream, c.account = client, upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
+	c.account.Runs = c.runs.Client
 	c.reader = &filter.Reader{
 		Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
 		Health: p.runs.Operation("endpointHealth"),

@@ -19,16 +19,16 @@ const jobTime = 10 * time.Second
 
 // jobOutcome requests the status of the job of an open hold from the platform's run interface, and returns a settlement with the job's
 // cost. It returns nil while the job runs or if its outcome is unknown.
-func jobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
+func jobOutcome(ctx context.Context, account *upstream.Account, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
 		return nil, nil //nolint:nilnil // the call did not return a job
 	}
 	ctx, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
-	res, err := runs.Do(ctx, upstream.Request{
+	res, err := account.Runs.Do(ctx, upstream.Request{
 		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.Metadata.Name) + "/status/" + url.PathEscape(id), Decode: true,
-		Header: http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {agent}},
+		Header: http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {account.Agent}},
 	})
 	if err != nil {
 		return nil, err

@@ -69,10 +69,8 @@ type Deps struct {
 	Intents *idempotency.Tracker
 
 	*view.Current
-	// Account returns the client for the platform accounts in the current configuration. Runs returns the client for the run interface, or
-	// nil.
+	// Account returns the client for the platform accounts in the current configuration.
 	Account func() *upstream.Account
-	Runs    func() *upstream.Client
 }
 
 // Money is the ledger together with the components that maintain it. The gateway runs Outbox, Loop, Watcher and, unless it is nil, Journal;

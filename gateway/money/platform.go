@@ -49,11 +49,11 @@ func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]
 
 // JobOutcome implements ledger.Platform.
 func (p platform) JobOutcome(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
-	o, runs := p.Org(org), p.Runs()
-	if o == nil || runs == nil {
+	o, account := p.Org(org), p.Account()
+	if o == nil || account.Runs == nil {
 		return nil, nil //nolint:nilnil // nothing is known about the job
 	}
-	return jobOutcome(ctx, runs, p.Account().Agent, org, h, o.Prices.Runs.For(h.Metadata.Name))
+	return jobOutcome(ctx, account, org, h, o.Prices.Runs.For(h.Metadata.Name))
 }
 
 // StopPod implements ledger.Platform.

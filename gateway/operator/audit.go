@@ -22,12 +22,12 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	run := a.dryRun()
+	now := a.Compiled()
 	prices, err := a.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.HasOwner,
+	list, err := now.Account.Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.HasOwner,
 		new(ledger.State).Has, prices)
 	if err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	var owners []ledger.Owner
 	if callers.HasLedger(o) {
 		reason = ""
-		if owners, err = run.Ledger.Owners(ctx, org, ids); err != nil {
+		if owners, err = a.Ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil
 		}
 	}
-	auditor := &explain.Auditor{Updates: filter.UpdateOperations(a.API), Engine: run.Engine}
+	auditor := &explain.Auditor{Updates: filter.UpdateOperations(a.API), Engine: now.Engine}
 	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: a.Now()})
 	audit.Ownerless = reason
 	return audit, nil

@@ -48,9 +48,8 @@ const explainTimeout = 30 * time.Second
 // Explainer predicts the outcome of requests. All fields are required.
 type Explainer struct {
 	*view.Current
-	// Compiled returns the configuration in force. Account returns the client of its platform accounts.
+	// Compiled returns the configuration in force.
 	Compiled func() Compiled
-	Account  func() *upstream.Account
 
 	Catalog   *catalog.Catalog
 	API       *schema.API
@@ -62,6 +61,7 @@ type Explainer struct {
 // Compiled is one compiled configuration.
 type Compiled struct {
 	Config   *settings.Config
+	Account  *upstream.Account
 	Pipeline *filter.Pipeline
 	Reader   *filter.Reader
 	Engine   *policies.Engine

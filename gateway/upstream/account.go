@@ -17,7 +17,8 @@ import (
 // Account reads the catalog, the resources and the bills of organisations from the platform, and stops and deletes resources. It uses the
 // platform key of the organisation. It is safe for concurrent use.
 type Account struct {
-	Upstream *Client
+	// Upstream is the client for the v2 API. Runs is the client for the run interface, or nil if the gateway does not serve it.
+	Upstream, Runs *Client
 	// Agent is the User-Agent.
 	Agent string
 	// Lists holds the operations that list resources. Gets maps each kind of resource to the operation that reads one resource.
