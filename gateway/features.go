@@ -318,7 +318,7 @@ func (p *parts) close() {
 
 // makePolicies creates the policy engines, and the price lists that the policies use.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
-	p.engines = &operator.EngineFactory{Logger: p.deps.Logger, OnChange: p.streams.Recheck, Isolate: p.deps.Isolate, OnNewBundle: p.reconsider}
+	p.engines = &operator.EngineFactory{Logger: p.deps.Logger, Streams: p.streams, Isolate: p.deps.Isolate, OnNewBundle: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
@@ -408,7 +408,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter, Throttled: p.decisions.Throttled}
+	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter, Decisions: p.decisions}
 	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store,
@@ -427,7 +427,7 @@ func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.envoys = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now})
 	p.described = operator.Policies{Current: p.current.view}
-	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
+	p.drafts = operator.Drafts{Engines: p.engines, Decisions: p.decisions}
 	p.questions = &operator.Explainer{
 		Current: p.current.view, Compiled: p.current.compiled, Catalog: p.prices, API: p.api,
 		Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Ledger: p.money.Ledger,
@@ -435,11 +435,8 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &operator.Fleet{
 		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Gateways(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
-		Status: &p.current.status, Policies: func() []operator.PolicyStatus {
-			return operator.Status(p.current.engine(), p.current.view.Org, p.prices)
-		},
-		Envoys: func() int { return len(p.envoys.Nodes()) }, Groups: p.envoys.Groups, Current: p.current.view,
-		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) }, Unserved: p.follower.Refused,
+		Status: &p.current.status, Engines: p.engines, Prices: p.prices, Envoys: p.envoys, Current: p.current.view,
+		Backlogs: []operator.Backlog{p.decisions, p.audit}, Unserved: p.follower.Refused,
 	}
 	p.revisions = &operator.Revisions{
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version,

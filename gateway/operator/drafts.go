@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
@@ -23,11 +24,11 @@ import (
 
 // Drafts evaluates drafts of policies for recorded calls, in child processes. A draft never takes effect.
 type Drafts struct {
-	Engine func() *policies.Engine
-	// Log writes the decision log of this gateway; see decisions.Decisions.WriteLog.
-	Log func(ctx context.Context, w io.Writer, org string, since time.Time) error
-	// Isolate runs the child processes. If nil, drafts are evaluated in this process without limits.
-	Isolate *isolate.Runner
+	// Engines holds the policies in force and runs the child processes. If its Isolate is nil, drafts are evaluated in this process without
+	// limits.
+	Engines *EngineFactory
+	// Decisions has the decision log of this gateway.
+	Decisions *decisions.Decisions
 }
 
 const (
@@ -43,14 +44,14 @@ func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (
 	if err := readBody(p.Draft, &d); err != nil {
 		return nil, err
 	}
-	org := string(p.Org)
+	org, since := string(p.Org), time.Time(p.Since)
 	src, draft, err := r.begin(org, &d)
 	if err != nil {
 		return nil, err
 	}
-	report, err := jobs.Replay(ctx, r.Isolate,
+	report, err := jobs.Replay(ctx, r.Engines.Isolate,
 		&jobs.ReplayRequest{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
-		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
+		func(ctx context.Context, w io.Writer) error { return r.Decisions.WriteLog(ctx, w, org, since) })
 	if err != nil {
 		return nil, refused(err, fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime))
 	}
@@ -83,7 +84,7 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 	if call.Input.Caller.Org != org {
 		return nil, adminapi.BadRequestError{Reason: "input: caller.org does not match the organisation"}
 	}
-	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
+	tried, err := jobs.Try(ctx, r.Engines.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
 	if err != nil {
 		return nil, refused(err, fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime))
 	}
@@ -123,7 +124,7 @@ func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, e
 			return nil, draft, adminapi.BadRequestError{Reason: err.Error()}
 		}
 	}
-	src, err := r.Engine().Source(org)
+	src, err := r.Engines.InForce.Load().Source(org)
 	if err != nil {
 		return nil, draft, adminapi.RefusedError{Status: http.StatusConflict, Reason: "policies of the organisation are not loaded yet"}
 	}
@@ -167,7 +168,7 @@ func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
 	f := &finder{id: id}
-	err = r.Log(ctx, f, org, ulid.Time(made.Time()).Add(-time.Minute))
+	err = r.Decisions.WriteLog(ctx, f, org, ulid.Time(made.Time()).Add(-time.Minute))
 	switch {
 	case errors.Is(err, errFound):
 		return replay.ParseInput(f.line)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -18,9 +19,9 @@ import (
 
 // EngineFactory creates policy engines and holds the engine in force.
 type EngineFactory struct {
-	// Logger is the logger of the engines. OnChange is called when different policies take effect.
-	Logger   *slog.Logger
-	OnChange func()
+	// Logger is the logger of the engines. Streams are rechecked when different policies take effect.
+	Logger  *slog.Logger
+	Streams *filter.Streams
 	// Isolate compiles organisations' own Rego that has not been compiled before; see policies.Deps.
 	Isolate *isolate.Runner
 	// OnNewBundle is passed to [policies.Deps].
@@ -47,7 +48,7 @@ func (e *EngineFactory) New(cfg *settings.Config, previous *policies.Engine) (*p
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, OnChange: e.OnChange, OnNewBundle: e.OnNewBundle, Previous: previous, Isolate: e.Isolate}
+	deps := policies.Deps{Logger: e.Logger, OnChange: e.Streams.Recheck, OnNewBundle: e.OnNewBundle, Previous: previous, Isolate: e.Isolate}
 	if previous != nil { // do not delay the organisations in force for slow Rego
 		deps.CompileWait = patience
 	}
@@ -91,21 +92,20 @@ type PolicyStatus struct {
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
-// Status returns the status of the policies in force, one entry for each organisation.
-func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []PolicyStatus {
-	list := engine.Status()
-	out := make([]PolicyStatus, len(list))
-	for i, s := range list {
-		out[i] = PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
+// policies returns the status of the policies in force, one entry for each organisation.
+func (f *Fleet) policies() (out []PolicyStatus) {
+	for _, s := range f.Engines.InForce.Load().Status() {
+		p := PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
 		if !s.Fetched.IsZero() {
-			out[i].Fetched = s.Fetched.UTC().Format(time.RFC3339)
+			p.Fetched = s.Fetched.UTC().Format(time.RFC3339)
 		}
 		if s.Err != nil {
-			out[i].Fault = s.Err.Error()
+			p.Fault = s.Err.Error()
 		}
-		if o := org(s.Org); o != nil {
-			out[i].Unlisted = unlisted(o, prices.Last(s.Org))
+		if o := f.Org(s.Org); o != nil {
+			p.Unlisted = unlisted(o, f.Prices.Last(s.Org))
 		}
+		out = append(out, p)
 	}
 	return out
 }

@@ -10,12 +10,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
 // Each gateway announces itself every announceEvery. A gateway that has not announced itself for announceEnds is considered gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
-// Fleet describes the gateways that share a store. All fields except Undelivered and Unserved are required.
+// Backlog describes the records of a component that receivers have not accepted.
+type Backlog interface{ Undelivered() []string }
+
+// Fleet describes the gateways that share a store. All fields except Backlogs are required.
 type Fleet struct {
 	Redis store.Client
 	// Key is the Redis key under which gateways announce themselves.
@@ -24,15 +28,14 @@ type Fleet struct {
 	Instance, Version string
 	// Since is the start time of this process.
 	Since time.Time
-	// Envoys returns the number of Envoys connected to this gateway. Groups describes the groups of Envoys.
-	Envoys func() int
-	Groups func() []envoy.GroupStatus
-	// Status is the state of the configuration in force. Policies returns the status of the organisations' policies.
+	// Envoys is the server of the Envoys connected to this gateway.
+	Envoys *envoy.Server
+	// Status is the state of the configuration in force, Engines holds its policies, and Prices the price lists.
 	Status   *GatewayStatus
-	Policies func() []PolicyStatus
-	// Undelivered describes records that receivers have not accepted; nil means none.
-	Undelivered func() []string
-	// Unserved lists the operations that the platform's newer API description contains and that this gateway refuses; nil means none.
+	Engines  *EngineFactory
+	Prices   *catalog.Catalog
+	Backlogs []Backlog
+	// Unserved lists the operations that the platform's newer API description contains and that this gateway refuses.
 	Unserved func() []string
 	*view.Current
 }
@@ -47,13 +50,10 @@ func (f *Fleet) self() Instance {
 	r := f.Status.Report()
 	self := Instance{
 		Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Problem(),
-		Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC(),
+		Restart: r.Restart, Since: f.Since.UTC(), Envoys: len(f.Envoys.Nodes()), At: f.Now().UTC(), Unserved: f.Unserved(),
 	}
-	if f.Undelivered != nil {
-		self.Undelivered = f.Undelivered()
-	}
-	if f.Unserved != nil {
-		self.Unserved = f.Unserved()
+	for _, b := range f.Backlogs {
+		self.Undelivered = append(self.Undelivered, b.Undelivered()...)
 	}
 	return self
 }

@@ -55,7 +55,7 @@ func (f *Fleet) Endpoints() []adminapi.Endpoint {
 
 func (f *Fleet) status(context.Context, adminapi.Principal, adminapi.NoParams) (*Report, error) {
 	report := f.Status.Report()
-	report.Policies, report.Envoys = f.Policies(), f.Groups()
+	report.Policies, report.Envoys = f.policies(), f.Envoys.Groups()
 	return &report, nil
 }
 

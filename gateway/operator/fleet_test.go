@@ -3,17 +3,23 @@ package operator
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -26,9 +32,20 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	current := view.New(func() time.Time { return *now })
 	current.Set(&view.View{Config: new(settings.Config)})
 	current.Config().Limits.Timeout = 10 * time.Second
+	envoys := envoy.NewServer(envoy.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: current.Now})
+	t.Cleanup(envoys.Close)
+	if err := envoys.SetGroups([]envoy.Group{{ID: "edge"}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for stream := range int64(3) {
+		if err := errors.Join(envoys.OnDeltaStreamOpen(t.Context(), stream, ""),
+			envoys.OnStreamDeltaRequest(stream, &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Cluster: "edge"}})); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return &Fleet{
-		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Status: status,
-		Current: current,
+		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: envoys, Status: status, Current: current,
+		Unserved: func() []string { return nil },
 	}
 }
 
@@ -94,12 +111,14 @@ func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	f := running(t, miniredis.RunT(t), "blue", "v1", &now)
-	f.Policies = func() []PolicyStatus { return []PolicyStatus{{Org: "acme", Revision: "p1"}} }
-	f.Groups = func() []envoy.GroupStatus {
-		return []envoy.GroupStatus{{Group: "edge", Refused: &envoy.Refusal{Reason: "cannot bind"}}}
+	engine, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": {}}, policies.Deps{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	f.Engines = new(EngineFactory)
+	f.Engines.InForce.Store(engine)
 	r, err := adminapi.Call[Report](t.Context(), adminapi.NewTable(f.Endpoints(), adminapi.Direct{}), "GET /admin/status", adminapi.Principal{}, nil, nil)
-	if err != nil || r.Revision != "r-blue" || len(r.Policies) != 1 || len(r.Envoys) != 1 {
+	if err != nil || r.Revision != "r-blue" || len(r.Policies) != 1 || r.Policies[0].Org != "acme" || len(r.Envoys) != 1 || r.Envoys[0].Here != 3 {
 		t.Errorf("status = %+v (%v), want the policies and the group of Envoys", r, err)
 	}
 }

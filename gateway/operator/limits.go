@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -21,9 +22,8 @@ import (
 // called.
 type Limits struct {
 	Limiter *ratelimit.Limiter
-	// Throttled returns the number of requests that each window of an organisation has refused since a time, by scope and window; see
-	// decisions.Decisions.Throttled.
-	Throttled func(ctx context.Context, org string, since time.Time) (map[string]int64, error)
+	// Decisions counts the requests that each window has refused.
+	Decisions *decisions.Decisions
 	*view.Current
 }
 
@@ -57,7 +57,7 @@ func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 		return cmp.Or(cmp.Compare(a.Scope.Kind, b.Scope.Kind), cmp.Compare(a.Scope.ID, b.Scope.ID))
 	})
 	since := l.Now().Add(-throttledPeriod).UTC().Truncate(throttledStep)
-	throttled, err := l.Throttled(ctx, org, since)
+	throttled, err := l.Decisions.Throttled(ctx, org, since)
 	if err != nil {
 		return LimitList{}, err
 	}

@@ -57,7 +57,7 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1341},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1338},
 		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10346},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6124},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4429},
