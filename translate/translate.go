@@ -100,6 +100,8 @@ type Outgoing struct {
 	Body []byte
 	// Failed reports that the body describes an error, even if the status is 200.
 	Failed bool
+	// Reason is the message of the first error in the body, or "".
+	Reason string
 	// V2 lists the operations of the v2 calls that were made, in order of first use, for example ["createPod"].
 	V2 []string
 	// Operations lists the operations of the legacy call. It is nil for a route with a single operation, and for a GraphQL request whose

@@ -43,8 +43,24 @@ func (Translate) Request(ctx context.Context, ex *filter.Exchange) error {
 	c.calls.Begin(ex, t.lists)
 	out := t.dialect.Serve(ctx, ex.Route.ID, in, c)
 	c.calls.Finish(responseOf(out), out.Operations, out.LostFields)
-	ex.Event.Calls = out.V2
+	e := ex.Event
+	if e.Calls = out.V2; out.Reason != "" && len(out.V2) == 0 {
+		e.Refusal, e.Stage, e.Detail = string(kindOf(out.Status)), Translate{}.Name(), out.Reason
+	}
 	return nil
+}
+
+// kindOf returns the kind of an error of the translator itself.
+func kindOf(status int) problem.Kind {
+	switch {
+	case status == http.StatusUnauthorized:
+		return problem.Unauthorized
+	case status == http.StatusNotFound:
+		return problem.NotFound
+	case status >= http.StatusInternalServerError:
+		return problem.Internal
+	}
+	return problem.Invalid
 }
 
 // Notes implements filter.Explainer.

@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1338},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10346},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10360},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6124},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4429},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2895},
@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 14006},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8099},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3999},
-		{"old dialects", []string{"translate/..."}, 12022},
+		{"old dialects", []string{"translate/..."}, 12025},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6630},
 		{"command line", []string{"cmd/tollgate"}, 7103},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2274},

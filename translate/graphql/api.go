@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -157,6 +158,7 @@ func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate
 	for i, failure := range r.Failures {
 		f := asFault(failure.Err)
 		entries[i] = f.entry(failure.Path)
+		out.Reason = cmp.Or(out.Reason, f.message)
 		if f.cause != nil { // logged, never sent to callers
 			a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.Name), slog.Any("error", f.cause))
 		}
@@ -192,7 +194,7 @@ func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
 	for i, f := range faults {
 		entries[i] = f.entry(nil)
 	}
-	out.Body, out.Failed = envelope(nil, entries), true
+	out.Body, out.Failed, out.Reason = envelope(nil, entries), true, faults[0].message
 	return out
 }
 

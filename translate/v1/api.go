@@ -193,7 +193,7 @@ func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 
 // refusal encodes a refusal that was raised outside the translation, with the given Link header.
 func (a *API) refusal(f *fault, link string) *translate.Outgoing {
-	out := &translate.Outgoing{Status: f.status, Header: a.header.Clone()}
+	out := &translate.Outgoing{Status: f.status, Header: a.header.Clone(), Reason: f.Error()}
 	out.Header.Set("Link", link)
 	encode(out, f.body())
 	return out
@@ -209,7 +209,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	}
 	if err != nil {
 		f := a.faultOf(err)
-		out.Status = f.status
+		out.Status, out.Reason = f.status, f.Error()
 		if wait := r.Header().Get("Retry-After"); wait != "" &&
 			(f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
 			out.Header.Set("Retry-After", wait)
