@@ -57,5 +57,5 @@ type LimitList struct {
 type resetting struct {
 	adminapi.OrgParam
 
-	Scope string `query:"scope" doc:"scope to reset: key:ID, team:ID, org:ID or class:ID; default: the whole organisation"`
+	Scope string `query:"scope" doc:"scope to reset, such as key:ann or team:ml; default: the whole organisation"`
 }
