@@ -81,6 +81,9 @@ func fitsPage(f *operator.Fits, _ asked) page {
 		}
 		p.text[0] += "."
 	}
+	if f.PerHour != "" {
+		p.text[0] += " New resources can cost at most " + dollars(f.PerHour) + " USD per hour: " + f.HourlyBudget + "."
+	}
 	of := func(n *int64) any {
 		if n == nil {
 			return ""

@@ -30,8 +30,10 @@ type Fits struct {
 	Free string `json:"free,omitempty"`
 	// Resets is the time of the next reset of that budget. It is absent for a budget in total.
 	Resets *time.Time `json:"resets,omitempty"`
-	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
-	PerHour string `json:"perHour,omitempty"`
+	// PerHour is the hourly cost that can be added to the running resources, in USD, and HourlyBudget is the name of the budget that limits
+	// it. Both are absent if no hourly budget applies.
+	PerHour      string `json:"perHour,omitempty"`
+	HourlyBudget string `json:"hourlyBudget,omitempty"`
 	// GPUs lists the GPU types with a known price that the policy gpu_allow_list permits, the cheapest first.
 	GPUs []GPUFit `json:"gpus"`
 	// Denied is the number of GPU types with a known price that the policy denies.
@@ -159,7 +161,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 		switch b.Name {
 		case ledger.CeilingName(ledger.PerHour):
 			if n < perHour {
-				perHour, out.PerHour = n, b.Left
+				perHour, out.PerHour, out.HourlyBudget = n, b.Left, b.Scope+", "+b.Name
 			}
 		case ledger.CeilingName(ledger.CeilingGPUs):
 			count = min(count, n)

@@ -54,6 +54,13 @@ func TestGPUsThatFit(t *testing.T) {
 		if got.Left != tt.left || got.Budget != tt.budget || got.GPUs[0].Hours != tt.l4 || got.GPUs[1].Hours != tt.h1c || atOnce != tt.atOnce {
 			t.Errorf("%+v: %+v, at once %d; want %+v", tt.p, got, atOnce, tt)
 		}
+		hourly := ""
+		if tt.p.Team == "ops" {
+			hourly = "team ops, per_hour"
+		}
+		if got.HourlyBudget != hourly {
+			t.Errorf("%+v: the hourly budget is %q, want %q", tt.p, got.HourlyBudget, hourly)
+		}
 	}
 	if got := fit(nil, gpus, time.Time{}); got.Left != "" || got.GPUs[0].Hours != "" || got.GPUs[0].AtOnce != nil {
 		t.Errorf("without budgets: %+v", got)

@@ -232,6 +232,10 @@ func fitsText(v *visit, f *operator.Fits) string {
 		}
 		text += " If running resources continue until then, " + amount(f.Free) + " is left for new ones; the number of GPUs at once is for the time until then."
 	}
+	if f.PerHour != "" {
+		scope, name, _ := strings.Cut(f.HourlyBudget, ", ")
+		text += fmt.Sprintf(" New resources can cost at most %s per hour (%s, %s).", amount(f.PerHour), scope, words(name))
+	}
 	text += " Of the policies, only gpu_allow_list is considered"
 	if f.Denied > 0 {
 		text += ": it denies " + plural(f.Denied, "other GPU type")

@@ -126,6 +126,10 @@ func TestNothingFits(t *testing.T) {
 			t.Errorf("%q does not end with %q", got, want)
 		}
 	}
+	d.Fits.Is.PerHour, d.Fits.Is.HourlyBudget = "0.64", "team research, per_hour"
+	if got, want := fitsText(v, &d.Fits.Is), " New resources can cost at most $0.64 per hour (team research, per hour)."; !strings.Contains(got, want) {
+		t.Errorf("%q lacks %q", got, want)
+	}
 }
 
 // The panel of what fits is about the selected team, or otherwise the first.
