@@ -100,7 +100,7 @@ type followed struct {
 
 	Team      adminapi.Team `query:"team" doc:"only calls by this team"`
 	Key       string        `query:"key" doc:"only calls by the key with this id"`
-	Policy    string        `query:"policy" doc:"only calls that this policy denied, warned about, would have denied, or changed"`
+	Policy    string        `query:"policy" doc:"only calls that this policy denied, warned about, would have denied, or changed, or whose denial an exception lifted"`
 	Operation string        `query:"operation" doc:"only calls of the operation with this operationId"`
 	Resource  string        `query:"resource" doc:"only calls that created or named the resource with this id"`
 	Outcome   string        `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only calls with this outcome; see GET /admin/decisions/outcomes"`

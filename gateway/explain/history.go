@@ -168,6 +168,8 @@ type Summary struct {
 	// DurationMs is the time until the response was complete, in milliseconds, or 0 if the time is unknown.
 	DurationMs float64 `json:"durationMs,omitempty"`
 	PolicyNames
+	// Lifted lists the policies whose denials were lifted by an exception.
+	Lifted []string `json:"lifted,omitempty"`
 }
 
 // Query selects summaries. Zero fields select everything.
@@ -194,7 +196,7 @@ type Query struct {
 // Match reports whether a summary is selected. It ignores Limit.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
-		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy) || slices.Contains(s.Lifted, q.Policy)) &&
 		(q.Resource == "" || q.Resource == s.Resource) && (q.Outcome == "" || q.Outcome == s.Outcome) &&
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) &&
 		(q.Before.IsZero() || s.Time.Before(q.Before))
@@ -235,9 +237,21 @@ func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
 		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()),
-		Own: x.Own, PolicyNames: x.PolicyNames,
+		Own: x.Own, PolicyNames: x.PolicyNames, Lifted: x.lifted(),
 		Outcome: outcome, Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
+}
+
+// lifted returns the policies whose denials were lifted by an exception.
+func (x *Report) lifted() (names []string) {
+	for i := range x.Calls {
+		for _, p := range x.Calls[i].Policies {
+			if p.Verdict == verdictExcepted && !slices.Contains(names, p.Policy) {
+				names = append(names, p.Policy)
+			}
+		}
+	}
+	return names
 }
 
 // resource returns the ID of the resource that the call created or is about, or "".
@@ -288,7 +302,7 @@ func dryReason(dry bool, reason string) string {
 // ForCaller returns the summary as callers may see it, without exceptions and without the results of policies in shadow mode.
 func (s Summary) ForCaller() Summary {
 	ofPolicies := s.Reason == dryReason(s.Dry, s.words())
-	s.Shadowed, s.Excepted = nil, nil
+	s.Shadowed, s.Excepted, s.Lifted = nil, nil, nil
 	if ofPolicies {
 		s.Reason = dryReason(s.Dry, s.words())
 	}

@@ -215,8 +215,8 @@ func policyResults(d *policies.Decision) []Policy {
 	for _, x := range d.Excepted {
 		out = append(out, Policy{
 			Policy: x.Policy, Verdict: verdictExcepted, Field: x.Pointer, Doc: x.Doc,
-			Message: fmt.Sprintf("%s (lifted by %s until %s, granted by %s: %s)",
-				x.Message, x.Exception, x.Until.UTC().Format(time.RFC3339), x.GrantedBy, x.Reason),
+			Message: fmt.Sprintf("%s (lifted by %s until %s, granted by %s)",
+				x.Message, x.Exception, x.Until.UTC().Format(time.RFC3339), strings.TrimSuffix(x.GrantedBy+": "+x.Reason, ": ")),
 		})
 	}
 	for _, m := range d.Mutate {
