@@ -67,7 +67,8 @@ func TestEffectsOfApprovals(t *testing.T) {
 	}
 }
 
-// An approval that would exceed a budget, at once or at the end of its period, has the same warning for operators and for callers.
+// The budget with the smallest remaining share is shown. An approval that would exceed it, at once or at the end of its period, has the same
+// warning for operators and for callers.
 func TestWarningsOfApprovals(t *testing.T) {
 	t.Parallel()
 	v := hostileVisit("")
@@ -75,7 +76,7 @@ func TestWarningsOfApprovals(t *testing.T) {
 	month := selfservice.Budget{Free: "4"}
 	month.Scope, month.Name, month.Limit, month.Left, month.Ends = "team research", "per_month", "20", "14", &ends
 	hour := selfservice.Budget{}
-	hour.Scope, hour.Name, hour.Limit, hour.Left = "team research", "per_hour", "5", "3"
+	hour.Scope, hour.Name, hour.Limit, hour.Left = "team research", "per_hour", "3", "2"
 	for _, tt := range []struct {
 		usd, text string
 		badge     *status
@@ -93,7 +94,7 @@ func TestWarningsOfApprovals(t *testing.T) {
 		}
 	}
 	var x item
-	x.effect(v, effectsOf(v, ownBudgetRows([]selfservice.Budget{hour}), "research", "", "3.5", approval.PerHour))
+	x.effect(v, effectsOf(v, ownBudgetRows([]selfservice.Budget{hour}), "research", "", "2.5", approval.PerHour))
 	if x.Badge == nil || x.Badge.Word != "$0.50 over right after approval" {
 		t.Errorf("an hourly budget: %+v", x)
 	}

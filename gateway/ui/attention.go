@@ -113,12 +113,12 @@ func approvalItem(v *visit, a *approval.PendingApproval, budgets []money.BudgetR
 	return x
 }
 
-// effect adds the effect of an approval on the budget of which the least is left, and warns if the budget is exceeded.
+// effect adds the effect of an approval on the budget with the smallest remaining share, and warns if the budget is exceeded.
 func (x *item) effect(v *visit, list []effect) {
 	if len(list) == 0 || !list[0].Known {
 		return
 	}
-	least := func(e *effect) float64 { return min(e.After, e.AtEnd) }
+	least := func(e *effect) float64 { return min(e.After, e.AtEnd) / max(decimal(e.Limit), 0.01) }
 	e := slices.MinFunc(list, func(a, b effect) int { return cmp.Compare(least(&a), least(&b)) })
 	x.Text += " · " + e.Scope + ": " + amount(e.Left) + " of " + amount(e.Limit) + " " + words(e.Name) + " remaining, after approval " +
 		strings.TrimSpace(leftOf(e.After)+" "+e.For)
