@@ -311,7 +311,7 @@ func idleTable(v *visit, list []money.IdleResource) table {
 		},
 		Path:  func(r *money.IdleResource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
 		Muted: func(r *money.IdleResource) bool { return r.SnoozedUntil != nil },
-		Empty: empty{Icon: "check", Title: "No idle resources", Text: "Everything that costs money is in use."},
+		Empty: empty{Icon: "check", Title: "No idle resources", Text: "No resource has been idle for long enough to be listed."},
 	})
 }
 

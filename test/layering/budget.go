@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1338},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10360},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10362},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6124},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4429},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2895},
@@ -70,15 +70,15 @@ func Budgets() []Budget {
 		}, 9205},
 		{"explanations, audit, telemetry, admin listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4735},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8937},
+		}, 4746},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8945},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 488},
 		{"policies", []string{"policies/..."}, 14006},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8099},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3999},
 		{"old dialects", []string{"translate/..."}, 12025},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6630},
-		{"command line", []string{"cmd/tollgate"}, 7103},
+		{"command line", []string{"cmd/tollgate"}, 7106},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2274},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
@@ -114,7 +114,8 @@ func Large() []string {
 	return []string{"cmd/tollgate", "gateway/filter", "gateway/ui", "policies/ledger", "test/platform"}
 }
 
-// Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
+// Wide maps each package with more than [WideImports] imports of ours to their number. Only "gateway" gains
+// one, for a new feature, and no other may become one.
 func Wide() map[string]int {
 	return map[string]int{
 		"cmd/tollgate": 32, "gateway": 30, "gateway/callers": 21, "gateway/filter": 17, "gateway/legacy": 18, "gateway/money": 18, "gateway/operator": 30, "gateway/ui": 23,
