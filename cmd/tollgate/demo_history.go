@@ -115,16 +115,17 @@ func (h *history) hour(ctx context.Context, day, hour int) error {
 			delete(h.running, m.name)
 		}
 	}
+	var err error
 	switch {
 	case hour == 12: // a program that still uses v1
-		_, err := h.call(ctx, http.MethodGet, "/v1/pods", "tg_demo_platform", "")
-		return err
+		_, err = h.call(ctx, http.MethodGet, "/v1/pods", "tg_demo_platform", "")
 	case hour == 13 && day == 2:
-		return h.operate(ctx, "keys/create", url.Values{"spec": {`{"id":"nightly","team":"platform","owner":"mara@acme.example","roles":["viewer"]}`}})
-	case hour == 23:
-		return h.operate(ctx, "spend/reconcile", nil)
+		err = h.operate(ctx, "keys/create", url.Values{"spec": {`{"id":"nightly","team":"platform","owner":"mara@acme.example","roles":["viewer"]}`}})
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return h.operate(ctx, "spend/reconcile", nil) // also sends the alerts of budgets
 }
 
 // create creates a pod. The gateway may refuse it.

@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3999},
 		{"old dialects", []string{"translate/..."}, 12025},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6630},
-		{"command line", []string{"cmd/tollgate"}, 7106},
+		{"command line", []string{"cmd/tollgate"}, 7107},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2274},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
