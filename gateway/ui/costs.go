@@ -231,7 +231,7 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
 	sum := tile{
-		Label: "Total, " + v.period.inSentence(), Value: usdOf(total), Change: changeOf(total, previous, than),
+		Label: "Total, " + lower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than),
 		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault,
 	}
 	from, since := v.period.From.Truncate(time.Hour), "" // costs are recorded by hour

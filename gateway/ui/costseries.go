@@ -190,7 +190,7 @@ func groupTitle(by string) string {
 		name := strings.Replace(dimension, "label:", "label ", 1)
 		for _, g := range costGroups {
 			if g.by == dimension {
-				name = strings.ToLower(g.title[:1]) + g.title[1:]
+				name = lower(g.title)
 			}
 		}
 		titles = append(titles, strings.Replace(name, "gPU", "GPU", 1))

@@ -132,6 +132,15 @@ func upper(text string) string {
 	return strings.ToUpper(string(letters[:1])) + string(letters[1:])
 }
 
+// lower returns a text that starts with a lower-case letter, for use in a sentence.
+func lower(text string) string {
+	letters := []rune(text)
+	if len(letters) == 0 {
+		return ""
+	}
+	return strings.ToLower(string(letters[:1])) + string(letters[1:])
+}
+
 // plural formats a number with a noun, such as 1 request or 2 requests.
 func plural(n int, noun string) string {
 	if n == 1 {

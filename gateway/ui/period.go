@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -92,12 +91,6 @@ func (p period) Label() string {
 		lastHour: "Last hour", last24Hours: "Last 24 hours", last7Days: "Last 7 days", last30Days: "Last 30 days",
 		monthToDate: "Month to date", lastMonth: "Last month",
 	}[p.Name]
-}
-
-// inSentence returns the name of the range as part of a sentence.
-func (p period) inSentence() string {
-	label := p.Label()
-	return strings.ToLower(label[:1]) + label[1:]
 }
 
 // LastDay returns the last day of the range.

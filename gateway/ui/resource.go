@@ -106,7 +106,7 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 		d.Actions = append(d.Actions, button{Title: "Requests of key " + r.Key, Icon: "list", Path: v.Link("requests", "key", r.Key)})
 	}
 	total := decimal(d.Costs.Is.Total)
-	d.Tiles = []tile{{Label: "Cost, " + v.period.inSentence(), Value: usdOf(total)}}
+	d.Tiles = []tile{{Label: "Cost, " + lower(v.period.Label()), Value: usdOf(total)}}
 	if !gone {
 		d.Tiles = append([]tile{{
 			Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour",

@@ -68,7 +68,7 @@ func mySpend(v *visit) (any, int, string) {
 
 // ownCostTiles returns the metrics above the chart: the total, the average since the first cost, and the month's budget.
 func ownCostTiles(v *visit, costs *money.Costs, budgets []money.BudgetRow) []tile {
-	tiles := []tile{{Label: "Total, " + v.period.inSentence(), Value: amount(costs.Total)}}
+	tiles := []tile{{Label: "Total, " + lower(v.period.Label()), Value: amount(costs.Total)}}
 	buckets := bucketsOf(costs, bucketOf(costs, v.period.Bucket()))
 	_, sums := costSeries(costs, "", buckets, nil)
 	if i := slices.IndexFunc(sums, func(n float64) bool { return n > 0 }); i >= 0 {
