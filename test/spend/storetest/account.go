@@ -1,7 +1,7 @@
 package storetest
 
 import (
-	"math/bits"
+	"math/big"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -99,16 +99,16 @@ func (a *account) correct(rate, from, to int64) {
 	}
 }
 
-// cost returns the cost of a rate over ms milliseconds in micro-dollars, rounded down, and the remainder.
+// cost returns the cost of a rate over ms milliseconds in micro-dollars, rounded down, and the remainder. It calculates with big integers, so
+// that it does not share an overflow with the ledger.
 func cost(rate, ms, carry int64) (micro, rest int64) {
-	rate = min(rate, ledger.MaxBurn)
 	if rate <= 0 || ms <= 0 {
 		return 0, carry
 	}
-	hi, lo := bits.Mul64(uint64(rate), uint64(ms))
-	lo, over := bits.Add64(lo, uint64(carry), 0)
-	q, r := bits.Div64(hi+over, lo, uint64(hour))
-	return int64(q), int64(r)
+	n := new(big.Int).Mul(big.NewInt(min(rate, ledger.MaxBurn)), big.NewInt(ms))
+	n.Add(n, big.NewInt(carry))
+	q, r := n.DivMod(n, big.NewInt(hour), new(big.Int))
+	return q.Int64(), r.Int64()
 }
 
 // forecast returns the same as cost without a carry, but rounded up.
