@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// HeartbeatInterval is the interval between the heartbeats of a gateway. A heartbeat tells the store that the gateway is alive, and tells
-// the gateway about resets and restarts.
+// HeartbeatInterval is the interval between the heartbeats of a gateway. With a heartbeat, the gateway renews its registration in the
+// store, and detects resets and restarts of the store.
 const HeartbeatInterval = 500 * time.Millisecond
 
 const (

@@ -125,7 +125,7 @@ func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
 
 // DerivedName derives the platform's name from the registered domain of its address. The name consists of letters and digits, for example
 // AcmeCloud for api.acme-cloud.co.uk. DerivedName returns "" for IP addresses and for domains that are not under a suffix in the public
-// suffix list, such as those of a private network.
+// suffix list, such as host names in a private network.
 func (l *Legacy) DerivedName() string {
 	host := strings.ToLower(l.Host)
 	suffix, icann := publicsuffix.PublicSuffix(host)

@@ -48,7 +48,7 @@ func (p Prefix) Decisions() string { return p.Join("decisions:") }
 func (p Prefix) Keys() string { return p.Join("keys:") }
 
 // Tokens returns the prefix of the records of revoked issuer tokens. It begins with the prefix of Keys, but its keys cannot collide with
-// those of an organisation: the latter have a brace after the prefix of Keys.
+// the keys of an organisation, which have a brace after the prefix of Keys.
 func (p Prefix) Tokens() string { return p.Join("keys:tokens:") }
 
 // Sessions returns the key prefix of console sessions. Keys with this prefix cannot collide with keys of an organisation; see Tokens.

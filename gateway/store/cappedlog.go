@@ -140,7 +140,7 @@ func (j *CappedLog) Put(ctx context.Context, name, item string, text []byte) err
 	return wrapUnavailable(j.Client.Set(ctx, j.part(name, item), text, j.Retention).Err())
 }
 
-// Get returns the text stored under a name in a list, or nil if there is none.
+// Get returns the text stored under a name in a list, or nil if the list has no such name.
 func (j *CappedLog) Get(ctx context.Context, name, item string) ([]byte, error) {
 	text, err := j.Client.Get(ctx, j.part(name, item)).Bytes()
 	if errors.Is(err, redis.Nil) {

@@ -232,7 +232,7 @@ func next(value []byte) (cursor string, err error) {
 	return *pagination.NextCursor, nil
 }
 
-// Join returns the whole list as one page. All other members are those of the first page. If paginate is true, the page has a pagination
+// Join returns the whole list as one page. All other members are copied from the first page. If paginate is true, the page has a pagination
 // member even if the platform did not send one.
 func (p *PageJoiner) Join(paginate bool) []byte {
 	pg := &p.first
