@@ -3,8 +3,8 @@ package money
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -169,7 +169,7 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	for i := range list {
 		sum += adminapi.Decimal(list[i].Takes.PerHour)
 	}
-	out = &ResourceList{Complete: l.Complete, Loss: l.Loss, All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
+	out = &ResourceList{Complete: l.Complete, Loss: l.Loss, All: len(list), PerHour: usd(int64(math.Round(sum * 1e6)))}
 	out.Resources, out.Next, err = adminapi.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
 	return out, err
 }
