@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// leastTimeout and leastDeadline are the smallest accepted values of timeouts and deadlines. With smaller values, every call would fail.
-	leastTimeout, leastDeadline = 10 * time.Millisecond, time.Millisecond
+	// leastDeadline is the smallest accepted value of policies.deadline. With smaller values, every call would fail.
+	leastDeadline = time.Millisecond
 	// leastLog is the smallest accepted rotation size of a log, in bytes. A line has several hundred bytes.
 	leastLog = 1024
 	// maxKept is the maximum number of exchanges that can be kept in memory. An exchange takes a few kilobytes.
@@ -52,6 +52,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 		"graphql":              c.GraphQL.Validate(),
 		"redis.prefix":         c.Redis.Prefix.Validate(),
 		"overload":             c.Overload.Validate(),
+		"timeouts":             c.Timeouts.Validate(),
 		"platform.base_url":    baseURL(c.Platform.BaseURL, c.Platform.AllowInsecure),
 	} {
 		errs = append(errs, fault.At(path, err))
@@ -101,13 +102,6 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "must not set both url and embedded: true")
 	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline",
 		"must be at least %s, got %s: no policy evaluation is faster", leastDeadline, c.Policies.Deadline)
-	t := c.Timeouts
-	for path, d := range map[string]time.Duration{
-		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
-	} {
-		errs.If(d < leastTimeout, "timeouts."+path, "must be at least %s, got %s", leastTimeout, d)
-	}
-	errs.If(t.Lookup < 0, "timeouts.lookup", "must not be negative")
 	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "must contain at least one organisation")
 	errs = append(errs, fault.At("org_bounds", c.OrgBounds.Validate()))
 	for i := range c.Orgs {

@@ -159,6 +159,21 @@ type Timeouts struct {
 	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work after the listeners close" reload:"restart"`
 }
 
+// leastTimeout is the smallest accepted timeout. With smaller values, every call would fail.
+const leastTimeout = 10 * time.Millisecond
+
+// Validate returns the faults of the settings.
+func (t Timeouts) Validate() error {
+	var errs fault.Found
+	for path, d := range map[string]time.Duration{
+		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
+	} {
+		errs.If(d < leastTimeout, path, "must be at least %s, got %s", leastTimeout, d)
+	}
+	errs.If(t.Lookup < 0, "lookup", "must not be negative")
+	return errors.Join(errs...)
+}
+
 // Limits configures how calls are counted.
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
@@ -251,8 +266,8 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// Validate returns the faults of organisations and the faults that involve several sections, joined, with full paths. All other sections
-// have their own Validate methods.
+// Validate returns the faults of organisations and the faults that involve several sections, joined, with full paths. The package config
+// checks the other sections.
 func (c *Config) Validate() error {
 	var errs fault.Found
 	orgs := make(map[string]bool)
