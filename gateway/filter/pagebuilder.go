@@ -76,9 +76,7 @@ func (w *pageBuilder) fill(ctx context.Context, ex *Exchange, client *upstream.C
 		if err != nil {
 			return err
 		}
-		if ex.Translation.lists != nil {
-			ex.Translation.lists.shrinkTo(joinedSize * int64(w.bytes))
-		}
+		ex.Translation.lists.shrinkTo(joinedSize * int64(w.bytes))
 		if !more {
 			return w.answer(ex, next)
 		}
@@ -196,8 +194,12 @@ func (w *pageBuilder) shown(ctx context.Context, items [][]byte) ([]bool, error)
 	return w.visible(ctx, records)
 }
 
-// answer sets the body of the response to the caller's page.
+// answer sets the body of the response to the caller's page. If the caller gets the whole list and the platform returned it as one page,
+// that page remains the response.
 func (w *pageBuilder) answer(ex *Exchange, next *position) (err error) {
+	if w.pages == 1 && w.first.Last && len(w.items) == len(w.first.Items) {
+		return nil
+	}
 	cursor := ""
 	if next != nil {
 		if cursor, err = w.sealed.close(next); err != nil {

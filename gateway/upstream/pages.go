@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,16 +35,16 @@ func pagination(next string) string {
 type Page struct {
 	// Items holds the text of each item. It is nil if the page has no list.
 	Items [][]byte
-	// Paged is true if the page has a pagination member. Next is the cursor of the next page, or "" on the last page.
-	Paged bool
-	Next  string
+	// Paged is true if the page has a pagination member. Next is the cursor of the next page, or "" on the last page. Last is true if the
+	// pagination member says that this is the last page and contains no cursor.
+	Paged, Last bool
+	Next        string
 
 	member string
 	text   []byte
+	names  []string // of the members read
 	// others are the members other than the list and pagination, each followed by a comma.
 	others []byte
-	// end is the offset of the closing brace.
-	end int
 }
 
 // PageJoiner joins the pages of a list to one page with all items. Pages must be added in order. If several pages contain an item with the
@@ -148,10 +149,11 @@ func ItemID(item []byte) string {
 	return record.ID
 }
 
-// ReadPage parses a page. list is the name of the member that contains the list. The returned page retains text.
+// ReadPage parses a page. list is the name of the member that contains the list. The returned page retains text. Duplicate names are
+// accepted in the values of members: the readers of items check them.
 func ReadPage(list string, text []byte) (pg Page, err error) {
 	pg.member, pg.text = list, text
-	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
 		return pg, errors.Join(errors.New("page is not a JSON object"), err)
 	}
@@ -163,7 +165,6 @@ func ReadPage(list string, text []byte) (pg Page, err error) {
 	if _, err := d.ReadToken(); err != nil {
 		return pg, err
 	}
-	pg.end = int(d.InputOffset()) - 1
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return pg, errors.Join(errors.New("page has data after the JSON object"), err)
 	}
@@ -178,7 +179,10 @@ func (pg *Page) readMember(d *jsontext.Decoder) error {
 		return err
 	}
 	member := name.String()
-	if member == pg.member && d.PeekKind() == '[' {
+	if slices.Contains(pg.names, member) {
+		return fmt.Errorf("duplicate member %q", member)
+	}
+	if pg.names = append(pg.names, member); member == pg.member && d.PeekKind() == '[' {
 		return pg.readItems(d)
 	}
 	value, err := d.ReadValue()
@@ -186,9 +190,7 @@ func (pg *Page) readMember(d *jsontext.Decoder) error {
 	case err != nil:
 		return err
 	case member == "pagination":
-		pg.Paged = true
-		pg.Next, err = next(value)
-		return err
+		return pg.paginate(value)
 	}
 	other := bytes.TrimLeft(pg.text[from:d.InputOffset()], ", \t\r\n")
 	pg.others = append(append(pg.others, other...), ',')
@@ -213,23 +215,25 @@ func (pg *Page) readItems(d *jsontext.Decoder) error {
 	return err
 }
 
-// next returns the cursor in a pagination member.
-func next(value []byte) (cursor string, err error) {
+// paginate sets the position of the page in the list to the value of the pagination member.
+func (pg *Page) paginate(value []byte) error {
 	var pagination struct {
 		NextCursor  *string `json:"nextCursor"`
 		HasNextPage *bool   `json:"hasNextPage"`
 	}
+	pg.Paged = true
 	switch err := json.Unmarshal(value, &pagination); {
 	case err != nil:
-		return "", malformed("pagination: %v", err)
+		return malformed("pagination: %v", err)
 	case pagination.HasNextPage == nil:
-		return "", malformed("pagination does not contain hasNextPage")
-	case !*pagination.HasNextPage:
-		return "", nil
-	case pagination.NextCursor == nil || *pagination.NextCursor == "":
-		return "", malformed("pagination has a next page, but nextCursor is missing")
+		return malformed("pagination does not contain hasNextPage")
+	case *pagination.HasNextPage && (pagination.NextCursor == nil || *pagination.NextCursor == ""):
+		return malformed("pagination has a next page, but nextCursor is missing")
+	case *pagination.HasNextPage:
+		pg.Next = *pagination.NextCursor
 	}
-	return *pagination.NextCursor, nil
+	pg.Last = pagination.NextCursor == nil
+	return nil
 }
 
 // Join returns the whole list as one page. All other members are copied from the first page. If paginate is true, the page has a pagination
@@ -242,8 +246,7 @@ func (p *PageJoiner) Join(paginate bool) []byte {
 	case !paginate || pg.Paged || pg.Items == nil:
 		return pg.text
 	}
-	text := append(make([]byte, 0, pg.end+len(pagination(""))+len(`,}`)), pg.text[:pg.end]...)
-	return append(append(append(text, ','), pagination("")...), '}')
+	return pg.WithItems(pg.Items, "")
 }
 
 // WithItems returns the text of a page that contains the given items and all other members of pg. next is the cursor of the following page,
