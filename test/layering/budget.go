@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 14006},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8099},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3999},
-		{"old dialects", []string{"translate/..."}, 12025},
+		{"old dialects", []string{"translate/..."}, 12024},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6635},
 		{"command line", []string{"cmd/tollgate"}, 7107},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2274},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
@@ -70,10 +71,8 @@ var (
 // specification, section 4.2).
 func newNaming(schema string, c legacy.Config) naming {
 	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
-	for _, pattern := range []*regexp.Regexp{isWord, wordOf} {
-		for _, name := range pattern.FindAllString(schema, -1) {
-			own[name] = true
-		}
+	for _, name := range append(isWord.FindAllString(schema, -1), wordOf.FindAllString(schema, -1)...) {
+		own[name] = true
 	}
 	return naming{own: own, common: c}
 }
@@ -81,15 +80,18 @@ func newNaming(schema string, c legacy.Config) naming {
 // isBrandMember reports whether member has the form is<Word> and is not in the schema, so that <Word> is a client's name for the platform.
 // It returns false if the operator has configured the name.
 func (n naming) isBrandMember(member string) bool {
-	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
+	return n.common.Brand == "" && strings.HasPrefix(member, "is") && !n.own[member] && isWord.FindString(member) == member
 }
 
 // named returns the schema's name of a field or an input member.
 func (n naming) named(member string) string {
-	switch m := wordOf.FindStringSubmatch(member); {
-	case member != "" && n.isBrandMember(member):
+	switch {
+	case n.isBrandMember(member):
 		return "is" + n.common.Name()
-	case m != nil && m[0] == member && !n.own[member] && (n.common.Brand == "" || strings.EqualFold(m[1], n.common.Brand)):
+	case !strings.HasSuffix(member, "Ip") && !strings.Contains(member, "Endpoint"):
+		return member // as most members, without the cost of a regular expression
+	}
+	if m := wordOf.FindStringSubmatch(member); m != nil && m[0] == member && !n.own[member] && (n.common.Brand == "" || strings.EqualFold(m[1], n.common.Brand)) {
 		return n.common.LowerName() + m[2]
 	}
 	return member
@@ -97,7 +99,8 @@ func (n naming) named(member string) string {
 
 // brandIn returns the name that a valid document uses for the platform, or "".
 func (n naming) brandIn(document string) string {
-	for _, member := range isWord.FindAllString(document, -1) {
+	outside := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for member := range strings.FieldsFuncSeq(document, outside) {
 		if n.isBrandMember(member) {
 			return strings.TrimPrefix(member, "is")
 		}

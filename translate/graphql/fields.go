@@ -24,11 +24,10 @@ const maxFieldNames = 16
 // Fields returns the distinct names of the root fields of a request, for usage counts. The result is never empty, and never contains text
 // chosen by the caller.
 func (a *API) Fields(in *translate.Incoming) []string {
-	r, f := readRequest(in)
-	if f != nil {
-		return []string{fieldInvalid}
+	var roots []engine.RootField
+	if r, f := readRequest(in); f == nil {
+		roots, _ = a.engine.Roots(r)
 	}
-	roots, _ := a.engine.Roots(r)
 	return a.fieldNames(roots)
 }
 

@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"mime"
-	"net/http"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
@@ -23,8 +22,10 @@ type operation struct {
 
 // readRequest reads the body of a POST.
 func readRequest(in *translate.Incoming) (r engine.Request, f *fault) {
-	if doc, ok := in.Body.(string); ok && rawDocument(in.Header) {
-		return engine.Request{Query: doc}, nil
+	if doc, ok := in.Body.(string); ok {
+		if t, _, err := mime.ParseMediaType(in.Header.Get("Content-Type")); err == nil && t == "application/graphql" {
+			return engine.Request{Query: doc}, nil // the body is the document itself
+		}
 	}
 	m, ok := in.Body.(map[string]any)
 	switch _, batch := in.Body.([]any); {
@@ -43,12 +44,6 @@ func readRequest(in *translate.Incoming) (r engine.Request, f *fault) {
 		return r, badInput(`the member "variables" must be an object`)
 	}
 	return r, nil
-}
-
-// rawDocument reports whether the body is the document itself.
-func rawDocument(h http.Header) bool {
-	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && t == "application/graphql"
 }
 
 // prepare converts a request to an operation, or returns the faults in it.

@@ -289,13 +289,12 @@ func shapeOf(doc *ast.QueryDocument) (shape string, directives int) {
 		if err != nil || token.Kind == lexer.EOF {
 			return string(tokens), directives
 		}
-		if token.Kind == lexer.Comment {
+		switch token.Kind { //nolint:exhaustive // the others need no treatment of their own
+		case lexer.Comment:
 			continue
-		}
-		if token.Kind == lexer.At {
+		case lexer.At:
 			directives++
-		}
-		if token.Kind == lexer.Name {
+		case lexer.Name:
 			tokens = append(tokens, token.Value...)
 		}
 		tokens = append(tokens, byte(token.Kind)) // not a byte of any name
