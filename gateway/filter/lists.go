@@ -50,20 +50,18 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 		return upstream.ReadAll(body, maxAnswer)
 	}
 	defer func() { lists.release(taken - lists.factor*int64(len(text))) }()
-	for _, step := range []struct{ most, next int64 }{{smallList, lists.factor * unknownList}, {unknownList, lists.memory.size}} {
-		more, err := io.ReadAll(io.LimitReader(body, step.most-int64(len(text))))
-		if text = append(text, more...); err != nil || int64(len(text)) < step.most {
-			return text, errors.Join(err, body.Close())
+	var read bytes.Buffer
+	for _, step := range []struct{ most, next int64 }{{smallList, lists.factor * unknownList}, {unknownList, lists.memory.size}, {maxAnswer + 1, 0}} {
+		_, err = read.ReadFrom(io.LimitReader(body, step.most-int64(read.Len())))
+		if text = read.Bytes(); err == nil && int64(len(text)) == step.most {
+			lists.release(taken) // otherwise wait would not block
+			if taken, err = lists.wait(ctx, step.next); err == nil {
+				continue
+			}
 		}
-		lists.release(taken) // otherwise wait would not block
-		if taken, err = lists.wait(ctx, step.next); err != nil {
-			return text, errors.Join(err, body.Close())
-		}
+		return text, errors.Join(err, body.Close())
 	}
-	return upstream.ReadAll(struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), body), body}, maxAnswer)
+	return text[:maxAnswer], errors.Join(upstream.ErrTooLong, body.Close())
 }
 
 // ReleaseMemory releases the memory that the exchange has reserved for lists. It must be called after the response has been written.
