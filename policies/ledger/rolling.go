@@ -42,7 +42,6 @@ func newRolling(t *RollupInput, found map[string]*PlatformResource) *rolling {
 				r.fresh = append(r.fresh, Series{Item: NewItem(x.ID, x.Kind, x.Owner, x.Metadata), Rate: rate, At: r.present})
 			}
 		}
-		return r
 	}
 	for _, s := range t.Series {
 		r.series[s.Item.key()] = &running{Series: s}
@@ -168,19 +167,20 @@ func (r *running) latest() int64 {
 }
 
 // late returns the cost of a change that took effect before the time the series is rolled up to. A cost that is subtracted has its
-// original rate.
+// original rate, and begins with the carry that the series had at the time of the change.
 func (r *running) late(c *Change) []Rollup {
-	part := running{Series: Series{Item: r.Item}, steps: []step{{c.At.UnixMilli(), max(c.Rate, -c.Rate)}}}
-	if c.Rate > 0 {
-		part.Carry = r.Carry
+	at, sign := c.At.UnixMilli(), int64(1)
+	if c.Rate < 0 {
+		_, since := cost(-c.Rate, r.At-at, 0)
+		r.Carry, sign = (r.Carry-since+hour)%hour, -1
 	}
+	part := running{Series: Series{Item: r.Item, Carry: r.Carry}, steps: []step{{at, sign * c.Rate}}}
 	out := part.accrue(r.At)
+	for i := range out {
+		out[i].Micro *= sign
+	}
 	if c.Rate > 0 {
 		r.Carry = part.Carry
-		return out
-	}
-	for i := range out {
-		out[i].Micro *= -1
 	}
 	return out
 }
