@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -346,21 +347,9 @@ func policyNames(vs []policies.Violation) []string {
 	return out
 }
 
-// unescape decodes a reference token of a JSON Pointer (RFC 6901, section 4).
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
 // JSONPath converts a JSON Pointer to the notation of the platform's errors, such as "$.gpu.id".
 func JSONPath(pointer string) string {
-	if pointer == "" {
-		return "$"
-	}
-	var b strings.Builder
-	b.WriteByte('$')
-	for seg := range strings.SplitSeq(pointer[1:], "/") {
-		b.WriteByte('.')
-		b.WriteString(unescape.Replace(seg))
-	}
-	return b.String()
+	return strings.Join(append([]string{"$"}, slices.Collect(jsontext.Pointer(pointer).Tokens())...), ".")
 }
 
 // headerText returns s as printable ASCII, truncated for use in a header.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Claims holds the claims of a token. It contains no secret and must not be modified.
@@ -60,19 +62,16 @@ func (c *Claims) Values(claim string) []string {
 		text, _ := c.all[claim].(string)
 		return strings.Fields(text)
 	}
-	path, pointer := strings.CutPrefix(claim, "/")
-	if !pointer {
+	if !strings.HasPrefix(claim, "/") {
 		return values(c.all[claim])
 	}
 	var at any = c.all
-	for name := range strings.SplitSeq(path, "/") {
+	for name := range jsontext.Pointer(claim).Tokens() {
 		object, _ := at.(map[string]any)
-		at = object[unescape.Replace(name)]
+		at = object[name]
 	}
 	return values(at)
 }
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 func values(value any) []string {
 	switch v := value.(type) {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -43,7 +45,7 @@ func newSource(text []byte) (*source, error) {
 
 // at returns the node at a JSON Pointer (RFC 6901), or nil if it does not exist.
 func (s *source) at(pointer string) any {
-	return resolve(s.root, splitPointer(pointer))
+	return resolve(s.root, slices.Collect(jsontext.Pointer(pointer).Tokens()))
 }
 
 // schemaAt returns the schema object at pointer, or nil if it does not exist.
@@ -88,20 +90,6 @@ func (s *source) isObject(pointer string) bool {
 	return node["type"] == "object"
 }
 
-// splitPointer returns the unescaped tokens of a JSON Pointer (RFC 6901).
-func splitPointer(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, t := range tokens {
-		if strings.Contains(t, "~") {
-			tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-		}
-	}
-	return tokens
-}
-
 // escapeToken escapes a name as a token of a pointer.
 func escapeToken(name string) string {
 	if !strings.ContainsAny(name, "~/") {
@@ -110,9 +98,9 @@ func escapeToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// splitEscaped is like splitPointer, but for pointers of the validator, in which tokens are also percent-encoded.
+// splitEscaped returns the tokens of a pointer of the validator, in which tokens are also percent-encoded.
 func splitEscaped(pointer string) []string {
-	tokens := splitPointer(pointer)
+	tokens := slices.Collect(jsontext.Pointer(pointer).Tokens())
 	for i, t := range tokens {
 		if plain, err := url.PathUnescape(t); err == nil {
 			tokens[i] = plain

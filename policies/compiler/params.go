@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -275,11 +276,11 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 
 // pathOf returns a configuration path with a JSON Pointer appended.
 func pathOf(path, pointer string) string {
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+	for part := range jsontext.Pointer(pointer).Tokens() {
 		if i, err := strconv.Atoi(part); err == nil {
 			path = fault.Index(path, i)
 		} else if part != "" {
-			path = fault.Key(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+			path = fault.Key(path, part)
 		}
 	}
 	return path

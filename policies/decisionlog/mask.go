@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
@@ -96,9 +98,9 @@ func masksSomething(path []string) bool {
 
 // mask returns v with the values at path replaced, copying only the objects on the path. It appends the pointers of masked values
 // to masked.
-func mask(v any, path []string, at string, masked *[]string) any {
+func mask(v any, path []string, at jsontext.Pointer, masked *[]string) any {
 	if len(path) == 0 {
-		*masked = append(*masked, at)
+		*masked = append(*masked, string(at))
 		return hidden
 	}
 	switch x := policyinput.Decoded(v).(type) {
@@ -108,14 +110,14 @@ func mask(v any, path []string, at string, masked *[]string) any {
 			if path[0] != "*" && path[0] != name {
 				continue
 			}
-			out[name] = mask(x[name], path[1:], at+"/"+escape(name), masked)
+			out[name] = mask(x[name], path[1:], at.AppendToken(name), masked)
 		}
 		return out
 	case []any:
 		out := slices.Clone(x)
 		for i := range x {
 			if path[0] == "*" || path[0] == strconv.Itoa(i) {
-				out[i] = mask(x[i], path[1:], at+"/"+strconv.Itoa(i), masked)
+				out[i] = mask(x[i], path[1:], at.AppendToken(strconv.Itoa(i)), masked)
 			}
 		}
 		return out
@@ -168,8 +170,4 @@ func own(v any, size *int64) any {
 	default:
 		return x
 	}
-}
-
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

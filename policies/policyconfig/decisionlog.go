@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -74,12 +76,9 @@ func ParseMask(p string) ([]string, error) {
 	if p == "" || p[0] != '/' {
 		return nil, fmt.Errorf("%q is not a JSON Pointer", p)
 	}
-	parts := strings.Split(p[1:], "/")
+	parts := slices.Collect(jsontext.Pointer(p).Tokens())
 	if parts[0] != "input" && parts[0] != "result" {
 		return nil, fmt.Errorf("%q does not start with /input/ or /result/", p)
-	}
-	for i, s := range parts {
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 	}
 	return parts, nil
 }

@@ -3,8 +3,10 @@ package policyinput
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -14,24 +16,19 @@ func SplitPointer(p string) ([]string, error) {
 	if p == "" || p[0] != '/' {
 		return nil, fmt.Errorf("%q does not point into the body", p)
 	}
-	parts := strings.Split(p[1:], "/")
-	for i, s := range parts {
-		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(s), "~") {
-			return nil, fmt.Errorf("%q is not a JSON Pointer: invalid escape sequence", p)
-		}
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+	if !jsontext.Pointer(p).IsValid() {
+		return nil, fmt.Errorf("%q is not a JSON Pointer: invalid escape sequence", p)
 	}
-	return parts, nil
+	return slices.Collect(jsontext.Pointer(p).Tokens()), nil
 }
 
 // joinPointer returns the RFC 6901 pointer with the given reference tokens.
 func joinPointer(path []string) string {
-	var b strings.Builder
+	var p jsontext.Pointer
 	for _, name := range path {
-		b.WriteByte('/')
-		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
+		p = p.AppendToken(name)
 	}
-	return b.String()
+	return string(p)
 }
 
 // Deferred is a value in a body that is decoded when it is first read.
