@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // SecretReference is a placeholder for an account secret in the state of a resource.
@@ -26,27 +28,35 @@ var (
 
 // SecretReferences returns the secret placeholders in a decoded JSON value, in both strings and member names, ordered by pointer
 // within each object.
-func SecretReferences(v any) []SecretReference { return appendReferences(nil, v, "") }
-
-func appendReferences(found []SecretReference, v any, at string) []SecretReference {
+func SecretReferences(v any) (found []SecretReference) {
 	switch v := v.(type) {
 	case string:
+		if !strings.Contains(v, "{") {
+			return nil // as most strings, without the cost of a regular expression
+		}
 		for _, inner := range braces.FindAllStringSubmatch(v, -1) {
 			if name := reference.FindStringSubmatch(inner[1]); name != nil {
-				found = append(found, SecretReference{name[1], at})
+				found = append(found, SecretReference{Name: name[1]})
 			} else if mention.MatchString(inner[1]) {
-				found = append(found, SecretReference{"", at})
+				found = append(found, SecretReference{})
 			}
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			place := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-			found = appendReferences(appendReferences(found, name, place), v[name], place)
+			found = append(found, within(name, append(SecretReferences(name), SecretReferences(v[name])...))...)
 		}
 	case []any:
 		for i, item := range v {
-			found = appendReferences(found, item, at+"/"+strconv.Itoa(i))
+			found = append(found, within(strconv.Itoa(i), SecretReferences(item))...)
 		}
+	}
+	return found
+}
+
+// within adds a member name or an array index to the front of the pointers of references.
+func within(part string, found []SecretReference) []SecretReference {
+	for i := range found {
+		found[i].Pointer = string(jsontext.Pointer("").AppendToken(part)) + found[i].Pointer
 	}
 	return found
 }

@@ -4,10 +4,9 @@ import "github.com/tollgate-dev/tollgate/policies/operation"
 
 // secrets returns the placeholders for account secrets in the resulting state.
 func (d *Document) secrets() []any {
-	found := operation.SecretReferences(d.in.Resource.After)
-	all := make([]any, len(found))
-	for i, s := range found {
-		all[i] = object{"name": s.Name, "pointer": s.Pointer}
+	all := []any{}
+	for _, s := range operation.SecretReferences(d.in.Resource.After) {
+		all = append(all, object{"name": s.Name, "pointer": s.Pointer})
 	}
 	return all
 }
