@@ -75,15 +75,7 @@ func excludesCache(name string) bool { return name == "inputtokens" || name == "
 
 // normal returns a name in lower case without underscores and hyphens, because servers spell names differently.
 func normal(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '_' || r == '-':
-			return -1
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return r
-	}, name)
+	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", ""))
 }
 
 // member is a count with one of its names.
@@ -102,11 +94,9 @@ type report struct {
 
 // set adds a member. If a name occurs twice, the last value is used, as in most JSON decoders.
 func (r *report) set(c class, name string, n int64) {
-	for i := range r.members {
-		if r.members[i].name == name {
-			r.members[i].n = n
-			return
-		}
+	if i := slices.IndexFunc(r.members, func(m member) bool { return m.name == name }); i >= 0 {
+		r.members[i].n = n
+		return
 	}
 	r.members = append(r.members, member{c, name, n})
 }
@@ -226,10 +216,5 @@ func (r *report) split(n *[classes]int64, given *[classes]bool) Tokens {
 
 // excludesCache reports whether no name used for the input includes the cached tokens.
 func (r *report) excludesCache() bool {
-	for _, m := range r.members {
-		if m.class == input && !excludesCache(m.name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.members, func(m member) bool { return m.class == input && !excludesCache(m.name) })
 }

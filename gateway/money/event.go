@@ -39,6 +39,17 @@ func (e *event) next() bool {
 	return err == nil
 }
 
+// whole skips the event and returns its data if the event has arrived completely and is one short data field with an object, as most
+// events are. Otherwise it returns nil.
+func (e *event) whole() []byte {
+	line, _, found := bytes.Cut(e.in.part[:min(len(e.in.part), maxString)], []byte("\n\n"))
+	if !found || e.cr || !bytes.HasPrefix(line, []byte("data: {")) || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, '\r') >= 0 {
+		return nil
+	}
+	e.in.skip(len(line) + len("\n\n"))
+	return line[len("data: "):]
+}
+
 func (e *event) peek() ([]byte, error) {
 	for {
 		switch {

@@ -17,7 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // and that counts are in their bounds.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{
-		sse(role, hello, final, done), sse(trap, `{"error":"busy"}`), "\ufeff: x\r\ndata: {\"usage\":\rdata: {\"total_tokens\":15}}\r\r",
+		sse(role, hello, final, done), sse(hello, strings.Replace(hello, "hello", " ", 1), strings.Replace(hello, "hello", "", 1), final, hello),
+		sse(`{"id":"a","text":"x","text":"y\"z"}`, `{"id":"a","text":"x","text":"y\"","usage":{"input":1,"output":2},"b":"z"}`, `{"id":"a","text":"x","text":"y\"+"}`), sse(trap, `{"error":"busy"}`), "\ufeff: x\r\ndata: {\"usage\":\rdata: {\"total_tokens\":15}}\r\r",
 		`[{"id":"a","usage":{"input":1,"output":2}},{"id":"b","usageMetadata":{"totalTokenCount":3}}]`,
 		`{"id":"j","status":"COMPLETED","executionTime":3,"output":[{"cost":1.5,"text":"\ud83d\ude00\\"}]}`,
 		"{\"response\":\"a\"}\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":5}\n", "event: error\nerror: x\ndata\n\n",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -44,6 +45,7 @@ type Reader struct {
 	resume func() (struct{}, bool)
 	stop   func()
 	walker walker
+	like   pattern
 	tally  usageTally
 }
 
@@ -84,43 +86,90 @@ func (r *Reader) End(cut bool) Result {
 // run reads the whole response. It calls yield when it needs the next part.
 func (r *Reader) run(yield func(struct{}) bool) {
 	r.feed.wait = func() bool { return yield(struct{}{}) }
-	r.walker = walker{batch: r.Batch, decoder: jsontext.NewDecoder(eof{}), short: new(shortener)}
+	r.walker = walker{batch: r.Batch, decoder: jsontext.NewDecoder(new(bytes.Buffer))}
 	switch first, err := r.feed.first(); {
 	case err != nil:
 	case r.Lines:
 		for in := (line{in: &r.feed}); in.next(); {
 			r.document(&in)
-			skipAll(&in)
 		}
 	case first == '{' || first == '[' || first == '"':
 		r.document(&r.feed)
-		skipAll(&r.feed)
 	default:
 		for in := (event{in: &r.feed}); in.next(); {
-			r.document(&in)
-			skipAll(&in)
+			if text := in.whole(); text != nil {
+				r.event(text)
+			} else {
+				r.document(&in)
+			}
 			r.tally.end(&in)
 		}
 	}
 }
 
-// document reads the JSON values of one source up to its end or the first error.
+// document reads the JSON values of one source, and skips text after the first error.
 func (r *Reader) document(in source) {
-	r.walker.reset(in)
+	r.walker.reset(&shortener{in: in})
+	r.values()
+	for part, err := in.peek(); err == nil; part, err = in.peek() {
+		in.skip(len(part))
+	}
+}
+
+// event reads the data of an event.
+func (r *Reader) event(text []byte) {
+	if r.like.matches(text) {
+		r.tally.add(&r.like.found)
+		return
+	}
+	r.walker.reset(bytes.NewBuffer(text))
+	if found, n := r.values(); n == 1 && found.best == nil && r.walker.textEnd > 0 {
+		r.like.set(text, r.walker.textEnd, found)
+	}
+}
+
+// values reads the JSON values of the walker's source. It returns the facts of the last value and the number of values, 0 if there are
+// other texts.
+func (r *Reader) values() (last found, n int) {
 	for {
 		found, err := r.walker.top()
 		if errors.Is(err, io.EOF) {
-			return
+			return last, n
 		}
 		if err != nil {
 			if !r.feed.ended { // otherwise the last value may just be cut off
 				// Text that is not JSON may be content of an unknown format.
 				r.tally.content, r.tally.stale = true, true
 			}
-			return
+			return last, 0
 		}
 		r.tally.add(&found)
+		last, n = found, n+1
 	}
+}
+
+// pattern is an event without a usage report, split at the last text in it. Events that differ only in this text have the same facts. In a
+// stream of tokens, these are most events.
+type pattern struct {
+	before, after []byte
+	found         found
+}
+
+// set makes an event the pattern. end is the offset after the text's closing quote.
+func (p *pattern) set(event []byte, end int64, f found) {
+	begin := bytes.LastIndexByte(event[:end-1], '"') + 1
+	p.before, p.after = append(p.before[:0], event[:begin]...), append(p.after[:0], event[end-1:]...)
+	p.found = f
+}
+
+// matches reports whether an event differs from the pattern only in its text, and the text has no escapes.
+func (p *pattern) matches(event []byte) bool {
+	text, ok := bytes.CutPrefix(event, p.before)
+	if ok {
+		text, ok = bytes.CutSuffix(text, p.after)
+	}
+	special := func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }
+	return ok && len(p.before) > 0 && len(text) > 0 && !bytes.ContainsFunc(text, special)
 }
 
 // source is text that can be read without copying.
@@ -130,22 +179,6 @@ type source interface {
 	// skip drops n bytes of the result of peek.
 	skip(n int)
 }
-
-func skipAll(in source) {
-	for {
-		part, err := in.peek()
-		if err != nil {
-			return
-		}
-		in.skip(len(part))
-	}
-}
-
-// eof is an empty source.
-type eof struct{}
-
-// Read implements io.Reader.
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // feed is the source that supplies the parts of a response. It is read in the Reader's coroutine.
 type feed struct {
@@ -169,25 +202,15 @@ func (f *feed) skip(n int) { f.part = f.part[n:] }
 
 // first skips a byte order mark and white space, and returns the following byte.
 func (f *feed) first() (byte, error) {
-	for _, b := range []byte("\xef\xbb\xbf") {
-		part, err := f.peek()
-		if err != nil {
-			return 0, err
-		}
-		if part[0] != b {
-			break
-		}
-		f.skip(1)
-	}
 	for {
 		part, err := f.peek()
 		if err != nil {
 			return 0, err
 		}
-		rest := bytes.TrimLeft(part, " \t\r\n")
-		if f.skip(len(part) - len(rest)); len(rest) > 0 {
-			return rest[0], nil
+		if strings.IndexByte("\xef\xbb\xbf \t\r\n", part[0]) < 0 {
+			return part[0], nil
 		}
+		f.skip(1)
 	}
 }
 

@@ -3,6 +3,7 @@ package money
 import (
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,7 +13,8 @@ import (
 // or a model fills, such as the arguments of a tool.
 type walker struct {
 	decoder *jsontext.Decoder
-	short   *shortener
+	// textEnd is the offset after the last string that is content, 0 if there is none.
+	textEnd int64
 	batch   bool
 	// lists is the number of lists around the current value.
 	lists int
@@ -24,11 +26,10 @@ const (
 	maxContent = 12
 )
 
-// reset makes w read a new source.
-func (w *walker) reset(in source) {
-	*w.short = shortener{in: in}
-	w.lists = 0
-	w.decoder.Reset(w.short, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// reset makes w read another text.
+func (w *walker) reset(text io.Reader) {
+	w.lists, w.textEnd = 0, 0
+	w.decoder.Reset(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // top reads the next value of the source.
@@ -149,30 +150,18 @@ func rankOf(name string) int {
 
 // isTiming reports whether a member of timings or details, whose names have many meanings, is a count of tokens.
 func isTiming(name string) bool {
-	switch name {
-	case "promptn", "predictedn", "cachen", "generatedtokens", "inputlength", "prompttokens", "completiontokens":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"promptn", "predictedn", "cachen", "generatedtokens", "inputlength", "prompttokens", "completiontokens"}, name)
 }
 
 // isCount reports whether a member counts tokens outside of a usage report.
 func isCount(name string) bool {
-	switch name {
-	case "promptevalcount", "evalcount", "tokensevaluated", "tokenspredicted", "inputtokencount", "generatedtokencount":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"promptevalcount", "evalcount", "tokensevaluated", "tokenspredicted", "inputtokencount", "generatedtokencount"}, name)
 }
 
 // isBareCount reports whether a member counts tokens directly in an event or in the output of a worker. In a list, such members may count
 // the tokens of one item or of all items so far.
 func isBareCount(name string) bool {
-	switch name {
-	case "prompttokens", "completiontokens", "totaltokens", "inputtokens", "outputtokens":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"prompttokens", "completiontokens", "totaltokens", "inputtokens", "outputtokens"}, name)
 }
 
 // contains reports what an object or list with the given name may contain.
@@ -231,7 +220,11 @@ func (w *walker) member(f *found, name string, depth int, reports bool) error {
 // text reads a string and reports whether it has content.
 func (w *walker) text() (bool, error) {
 	token, err := w.decoder.ReadToken()
-	return err == nil && token.String() != "", err
+	if err != nil || token.String() == "" {
+		return false, err
+	}
+	w.textEnd = w.decoder.InputOffset()
+	return true, nil
 }
 
 // report reads a usage report.
@@ -349,11 +342,7 @@ func (w *walker) state(f *found, name string, depth int) error {
 
 // isEnd reports whether an event type marks the last event of a stream.
 func isEnd(kind string) bool {
-	switch kind {
-	case "message_stop", "response.completed", "response.incomplete", "response.failed":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"message_stop", "response.completed", "response.incomplete", "response.failed"}, kind)
 }
 
 // maxAmount is the largest time or cost that is accepted.
