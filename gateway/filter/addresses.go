@@ -67,7 +67,7 @@ func (f RewriteAddresses) rewrite(record map[string]any) {
 	_, balanced := urls["base"]
 	for name, v := range urls {
 		given, _ := v.(string)
-		u, err := url.Parse(strings.NewReplacer("{", "%7B", "}", "%7D").Replace(given))
+		u, err := url.Parse(strings.ReplaceAll(strings.ReplaceAll(given, "{", "%7B"), "}", "%7D"))
 		switch {
 		case err != nil || id == "":
 		case balanced && f.Balanced != "":
