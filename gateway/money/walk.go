@@ -13,7 +13,7 @@ import (
 // or a model fills, such as the arguments of a tool.
 type walker struct {
 	decoder *jsontext.Decoder
-	// textEnd is the offset after the last string that is content, 0 if there is none.
+	// textEnd is the offset after the last string with content. It is 0 before the first one.
 	textEnd int64
 	batch   bool
 	// lists is the number of lists around the current value.
