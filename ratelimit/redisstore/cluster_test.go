@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,5 +133,71 @@ func TestAPromotedReplicaIsNoticed(t *testing.T) {
 	c.Promote(c.Of("{org_a}")) // the old master answers nobody until it follows the new one
 	if err := apply(); !errors.Is(err, ratelimit.ErrRestarted) {
 		t.Errorf("a call to a replica that has just been promoted: %v, want ErrRestarted", err)
+	}
+}
+
+// movedHook answers the commands of a cluster's node with an error, if one is set.
+type movedHook struct{ err *atomic.Pointer[error] }
+
+func (movedHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h movedHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := h.err.Load(); err != nil && strings.HasPrefix(cmd.Name(), "eval") {
+			cmd.SetErr(*err)
+			return *err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (movedHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestAnUnlistedMasterIsNoticed: after a promotion, the old master names the new one in its replies, while other nodes still list
+// the old one.
+func TestAnUnlistedMasterIsNoticed(t *testing.T) {
+	t.Parallel()
+	const before, after = "192.0.2.1:6379", "192.0.2.2:6379"
+	data := miniredis.RunT(t).Addr() // of both nodes
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: before}}}}, nil
+		},
+		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, data)
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := redisstore.New(client, redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved atomic.Pointer[error]
+	client.OnNewNode(func(node *redis.Client) {
+		if node.Options().Addr == before {
+			node.AddHook(movedHook{&moved})
+		}
+	})
+	apply := func() error {
+		_, err := s.Apply(t.Context(), one(100))
+		return err
+	}
+	for range 3 {
+		if err := apply(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = reply(t, "MOVED 0 "+after)
+	moved.Store(&err)
+	for range 2 {
+		if err := apply(); !errors.Is(err, ratelimit.ErrRestarted) {
+			t.Errorf("a call answered by a new master: %v, want ErrRestarted", err)
+		}
+	}
+	if n := s.Epoch(); n != 1 {
+		t.Errorf("%d changes noticed, want 1", n)
 	}
 }

@@ -43,6 +43,9 @@ type serverWatch struct {
 	signs, verified atomic.Int64
 	// masters are the addresses of a cluster's masters, as last listed.
 	masters atomic.Pointer[string]
+	// named contains the addresses that replies have named as masters of a cluster since the latest check. A node may still list the old
+	// masters after a promotion.
+	named sync.Map
 	// epoch changes when the server is replaced.
 	epoch atomic.Int64
 
@@ -146,7 +149,8 @@ func (w *serverWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // answered handles a node's reply that another node is the master of a slot.
 func (w *serverWatch) answered(err error) {
-	if _, moved := redis.IsMovedError(err); moved {
+	if addr, moved := redis.IsMovedError(err); moved {
+		w.hasNamed(addr)
 		w.signs.Add(1)
 	}
 }
@@ -157,12 +161,20 @@ func (w *serverWatch) listed(slots []redis.ClusterSlot) {
 	for _, s := range slots {
 		if len(s.Nodes) > 0 {
 			addrs = append(addrs, s.Nodes[0].Addr)
+			w.hasNamed(s.Nodes[0].Addr)
 		}
 	}
 	slices.Sort(addrs)
 	now := strings.Join(slices.Compact(addrs), ",")
 	if was := w.masters.Swap(&now); was == nil || *was != now {
 		w.signs.Add(1)
+	}
+}
+
+// hasNamed records that a reply has named a master. An address without a host, which each node uses for itself, identifies none.
+func (w *serverWatch) hasNamed(addr string) {
+	if !strings.HasPrefix(addr, ":") {
+		w.named.Store(addr, nil)
 	}
 }
 
@@ -258,8 +270,16 @@ func (w *serverWatch) verify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("identify server: %w", err)
 	}
+	w.present = slices.Collect(maps.Keys(found))
+	w.named.Range(func(addr, _ any) bool {
+		if _, identified := found[addr.(string)]; !identified {
+			found[addr.(string)] = w.known[addr.(string)]
+		}
+		w.named.Delete(addr)
+		return true
+	})
 	for addr, id := range found {
-		if len(w.known) > 0 && w.known[addr] != id {
+		if was, known := w.known[addr]; len(w.known) > 0 && (!known || was != id) {
 			w.changed()
 			w.loss = 0
 			w.lineage.forget()
@@ -270,7 +290,6 @@ func (w *serverWatch) verify(ctx context.Context) error {
 		w.known = make(map[string]string)
 	}
 	maps.Copy(w.known, found)
-	w.present = slices.Collect(maps.Keys(found))
 	w.verified.Store(signs)
 	return nil
 }
