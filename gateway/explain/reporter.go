@@ -152,18 +152,14 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 // stages returns the findings of the given stages.
 func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Stage {
 	e := ex.Event
-	var times []filter.StageTime
-	if w.dry == nil {
-		times = ex.StageTimes()
-	}
 	out := make([]Stage, 0, len(names))
 	for i, name := range names {
 		if name == filter.StageAssignIDs || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
 			continue // assigning IDs is of no interest; the size is checked twice
 		}
 		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
-		if i += offset; i < len(times) {
-			out[len(out)-1].StartMs, out[len(out)-1].Ms = milliseconds(times[i].Start), milliseconds(times[i].Took)
+		if t, ok := ex.StageTime(i + offset); ok && w.dry == nil {
+			out[len(out)-1].StartMs, out[len(out)-1].Ms = milliseconds(t.Start), milliseconds(t.Took)
 		}
 	}
 	if len(out) == 0 {

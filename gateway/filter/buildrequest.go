@@ -112,6 +112,7 @@ func expand(pattern string, params map[string]string) string {
 		return pattern
 	}
 	var b strings.Builder
+	b.Grow(len(pattern) + len(params)*16) // most values are the platform's IDs
 	for {
 		before, rest, ok := strings.Cut(pattern, "{")
 		b.WriteString(before)

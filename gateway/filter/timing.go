@@ -34,22 +34,18 @@ func (c *stageClock) stop() {
 // last stage of an exchange includes the response phase.
 type StageTime struct{ Start, Took time.Duration }
 
-// StageTimes returns the times of the stages of a completed exchange, in the order of [Exchange.Stages], or nil if the exchange has not
-// ended. Stages that were reached after the last measured stage have no entry.
-func (ex *Exchange) StageTimes() []StageTime {
+// StageTime returns the time of the i-th of [Exchange.Stages], or false if the exchange has not ended, or the stage was not measured.
+func (ex *Exchange) StageTime(i int) (StageTime, bool) {
 	c := &ex.Progress.clock
-	if c.total == 0 {
-		return nil
+	measured := min(len(ex.Progress.stages), len(c.marks))
+	if c.total == 0 || i >= measured {
+		return StageTime{}, false
 	}
-	out := make([]StageTime, 0, len(ex.Progress.stages))
-	for i := range min(len(ex.Progress.stages), len(c.marks)) {
-		start, next := time.Duration(c.marks[i])*time.Microsecond, c.total
-		if i+1 < min(len(ex.Progress.stages), len(c.marks)) {
-			next = time.Duration(c.marks[i+1]) * time.Microsecond
-		}
-		out = append(out, StageTime{start, max(0, next-start)})
+	start, next := time.Duration(c.marks[i])*time.Microsecond, c.total
+	if i+1 < measured {
+		next = time.Duration(c.marks[i+1]) * time.Microsecond
 	}
-	return out
+	return StageTime{start, max(0, next-start)}, true
 }
 
 // Duration returns the time from the first stage until the response was complete, or 0 if the exchange has not ended.

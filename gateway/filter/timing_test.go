@@ -6,18 +6,19 @@ import (
 )
 
 // Each stage lasts until the next one begins, and the last one until the response is complete.
-func TestStageTimes(t *testing.T) {
+func TestStageTime(t *testing.T) {
 	ex := newExchange(stagesOfRequest)
-	if ex.StageTimes() != nil {
-		t.Error("an exchange that has not ended has times")
-	}
 	ex.Progress.stages = []string{"size", "match", "dispatch"}
-	ex.Progress.clock = stageClock{begin: time.Now(), total: 5 * time.Millisecond}
+	ex.Progress.clock.begin = time.Now()
 	ex.Progress.clock.marks[1], ex.Progress.clock.marks[2] = 1000, 1500
+	if _, measured := ex.StageTime(0); measured {
+		t.Error("a stage of an exchange that has not ended has a time")
+	}
+	ex.Progress.clock.total = 5 * time.Millisecond
 	want := []StageTime{{0, time.Millisecond}, {time.Millisecond, 500 * time.Microsecond}, {1500 * time.Microsecond, 3500 * time.Microsecond}}
-	for i, got := range ex.StageTimes() {
-		if got != want[i] {
-			t.Errorf("stage %d: %+v, want %+v", i, got, want[i])
+	for i := range want {
+		if got, measured := ex.StageTime(i); got != want[i] || !measured {
+			t.Errorf("stage %d: %+v, %t, want %+v", i, got, measured, want[i])
 		}
 	}
 	if ex.Duration() != 5*time.Millisecond {
@@ -26,13 +27,15 @@ func TestStageTimes(t *testing.T) {
 }
 
 // Stages beyond the room of the clock are not measured.
-func TestStageTimesBeyondTheRoom(t *testing.T) {
+func TestStageTimeBeyondTheRoom(t *testing.T) {
 	ex := newExchange(stagesOfRequest)
 	for range stagesOfRequest + 3 {
 		ex.enterStage("again")
 	}
 	ex.Progress.clock.stop()
-	if n := len(ex.StageTimes()); n != stagesOfRequest {
-		t.Errorf("%d stages are measured, want %d", n, stagesOfRequest)
+	_, last := ex.StageTime(stagesOfRequest - 1)
+	_, next := ex.StageTime(stagesOfRequest)
+	if !last || next {
+		t.Errorf("stages %d and %d are measured: %t and %t", stagesOfRequest-1, stagesOfRequest, last, next)
 	}
 }
