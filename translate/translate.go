@@ -82,6 +82,8 @@ type Incoming struct {
 	Body any
 	// HasBody distinguishes a JSON null from an absent body.
 	HasBody bool
+	// Parsed is the form of Body that the dialect has already parsed, or nil. The dialect sets it.
+	Parsed any
 	// Account is a stable identifier of the caller's account at the platform. Stored values are separate for each account.
 	Account string
 	// Caller is a stable identifier of the caller within the account. It is empty for a request without a credential.

@@ -59,6 +59,8 @@ type Translation struct {
 	Fingerprint string
 	// StopAt and TerminateAt are the times when the gateway stops and terminates the new pod, zero for never.
 	StopAt, TerminateAt time.Time
+	// Parsed is the translator's parsed form of the body, nil until the translator has read the body.
+	Parsed any
 	// Operations are the operation names of a legacy request, nil until the request has been parsed.
 	Operations []string
 	// DroppedFields are the fields of a legacy request that v2 cannot express.

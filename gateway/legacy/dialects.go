@@ -135,9 +135,11 @@ func (t *translator) Priority(ex *filter.Exchange) (p overload.Priority, known b
 	case !ex.Body.HasDoc:
 		return overload.Change, false
 	}
-	for _, name := range t.fields(bodyOf(ex)) {
+	in := bodyOf(ex)
+	for _, name := range t.fields(in) {
 		p = max(p, t.priorityOf(name))
 	}
+	ex.Translation.Parsed = in.Parsed
 	return p, true
 }
 

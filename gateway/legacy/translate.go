@@ -34,6 +34,7 @@ func (Translate) Request(ctx context.Context, ex *filter.Exchange) error {
 		Header:  http.Header{"User-Agent": ex.In.Header["User-Agent"], "Content-Type": ex.In.Header["Content-Type"]},
 		Body:    ex.Body.Doc,
 		HasBody: ex.Body.HasDoc,
+		Parsed:  ex.Translation.Parsed,
 	}
 	if ex.Caller != nil {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key

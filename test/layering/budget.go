@@ -58,8 +58,8 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1338},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10362},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6115},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10365},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6114},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4428},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2895},
 		{"callers", []string{"gateway/identity"}, 1839},
@@ -70,13 +70,13 @@ func Budgets() []Budget {
 		}, 9197},
 		{"explanations, audit, telemetry, admin listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4746},
+		}, 4742},
 		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8947},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 488},
 		{"policies", []string{"policies/..."}, 14006},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8099},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4014},
-		{"old dialects", []string{"translate/..."}, 12024},
+		{"old dialects", []string{"translate/..."}, 12043},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6635},
 		{"command line", []string{"cmd/tollgate"}, 7107},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2274},

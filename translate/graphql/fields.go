@@ -24,11 +24,11 @@ const maxFieldNames = 16
 // Fields returns the distinct names of the root fields of a request, for usage counts. The result is never empty, and never contains text
 // chosen by the caller.
 func (a *API) Fields(in *translate.Incoming) []string {
-	var roots []engine.RootField
-	if r, f := readRequest(in); f == nil {
-		roots, _ = a.engine.Roots(r)
+	doc, f := a.parse(in)
+	if f != nil {
+		return a.fieldNames(nil)
 	}
-	return a.fieldNames(roots)
+	return a.fieldNames(doc.Roots())
 }
 
 // fieldNames returns the names of root fields as described at Fields.

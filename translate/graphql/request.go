@@ -46,13 +46,27 @@ func readRequest(in *translate.Incoming) (r engine.Request, f *fault) {
 	return r, nil
 }
 
+// parse parses a request, if in does not contain its parsed form yet.
+func (a *API) parse(in *translate.Incoming) (*engine.Document, *fault) {
+	if doc, ok := in.Parsed.(*engine.Document); ok {
+		return doc, nil
+	}
+	r, f := readRequest(in)
+	if f != nil {
+		return nil, f
+	}
+	doc := a.engine.Parse(r)
+	in.Parsed = doc
+	return doc, nil
+}
+
 // prepare converts a request to an operation, or returns the faults in it.
 func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
-	r, f := readRequest(in)
+	doc, f := a.parse(in)
 	if f != nil {
 		return nil, []*fault{f}
 	}
-	plan, refused := a.engine.Prepare(r)
+	plan, refused := a.engine.Prepare(doc)
 	if refused != nil {
 		faults := make([]*fault, len(refused))
 		for i, err := range refused {
@@ -64,7 +78,7 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	if f != nil {
 		return nil, []*fault{f}
 	}
-	op.brand = a.naming.brandIn(r.Query)
+	op.brand = a.naming.brandIn(doc.Query)
 	return op, nil
 }
 

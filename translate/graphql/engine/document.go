@@ -95,36 +95,63 @@ func (f RootField) Selects(name string) bool {
 	return slices.ContainsFunc(roots(f.doc, f.set), func(sub RootField) bool { return sub.Name == name })
 }
 
-// Roots returns the root fields of the operation that a request selects. It follows fragments and ignores directives. The document need not
-// be valid.
-func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
-	doc, def, _, fault := e.document(r)
-	if fault != nil {
-		return nil, []*Error{fault}
-	}
-	return roots(doc, def.SelectionSet), nil
+// Document is the parsed document of a request, and the operation to execute.
+type Document struct {
+	Request
+	doc *ast.QueryDocument
+	def *ast.OperationDefinition
+	// valid reports that the document is known to be valid.
+	valid bool
+	fault *Error
 }
 
-// Prepare validates a request and plans its execution. It returns the errors if the request is invalid.
-func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
-	doc, def, valid, fault := e.document(r)
-	if fault == nil && def.Operation == ast.Subscription {
+// Parse parses the document of a request or takes it from the cache of valid documents. A fault in it is reported by [Engine.Prepare].
+func (e *Engine[X]) Parse(r Request) *Document {
+	d := &Document{Request: r}
+	if d.doc, d.valid = e.valid.Get(r.Query); !d.valid {
+		if d.doc, d.fault = parse(r.Query, e.cfg.Limits); d.fault != nil {
+			return d
+		}
+		for _, op := range d.doc.Operations {
+			e.name(op.SelectionSet)
+		}
+		for _, f := range d.doc.Fragments {
+			e.name(f.SelectionSet)
+		}
+	}
+	d.def, d.fault = choose(d.doc, r.Operation)
+	return d
+}
+
+// Roots returns the root fields of the operation that the request selects, or nil if the document cannot be parsed. It follows fragments
+// and ignores directives. The document need not be valid.
+func (d *Document) Roots() []RootField {
+	if d.fault != nil {
+		return nil
+	}
+	return roots(d.doc, d.def.SelectionSet)
+}
+
+// Prepare validates a document and plans its execution. It returns the errors if the request is invalid. A Document is prepared at most once.
+func (e *Engine[X]) Prepare(d *Document) (*Operation[X], []*Error) {
+	fault := d.fault
+	if fault == nil && d.def.Operation == ast.Subscription {
 		fault = invalid("subscriptions are not available")
 	}
 	if fault != nil {
 		return nil, []*Error{fault}
 	}
-	asked := roots(doc, def.SelectionSet)
-	if op := e.removed(asked, def); op != nil {
+	asked := d.Roots()
+	if op := e.removed(asked, d.def); op != nil {
 		return op, nil
 	}
-	if !valid {
-		if faults := e.validate(doc); len(faults) > 0 {
+	if !d.valid {
+		if faults := e.validate(d.doc); len(faults) > 0 {
 			return nil, faults
 		}
-		e.keep(r.Query, doc)
+		e.keep(d.Query, d.doc)
 	}
-	op, faults := e.plan(doc, def, r.Variables)
+	op, faults := e.plan(d.doc, d.def, d.Variables)
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -154,24 +181,6 @@ func (e *Engine[X]) removed(asked []RootField, def *ast.OperationDefinition) *Op
 		return nil
 	}
 	return op
-}
-
-// document parses the document of a request or takes it from the cache of valid documents. It also returns the operation to execute.
-func (e *Engine[X]) document(r Request) (doc *ast.QueryDocument, def *ast.OperationDefinition, valid bool, fault *Error) {
-	doc, valid = e.valid.Get(r.Query)
-	if !valid {
-		if doc, fault = parse(r.Query, e.cfg.Limits); fault != nil {
-			return nil, nil, false, fault
-		}
-		for _, op := range doc.Operations {
-			e.name(op.SelectionSet)
-		}
-		for _, f := range doc.Fragments {
-			e.name(f.SelectionSet)
-		}
-	}
-	def, fault = choose(doc, r.Operation)
-	return doc, def, valid, fault
 }
 
 // name replaces the names of the fields of a selection with the schema's names. The keys of the fields in the response stay unchanged.

@@ -90,6 +90,10 @@ func newEngine(t *testing.T) *engine.Engine[*library] {
 	return e
 }
 
+func prepare(e *engine.Engine[*library], r engine.Request) (*engine.Operation[*library], []*engine.Error) {
+	return e.Prepare(e.Parse(r))
+}
+
 func TestExecute(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -133,7 +137,7 @@ func TestExecute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			op, refused := e.Prepare(engine.Request{Query: tc.query, Variables: decode(t, tc.variables)})
+			op, refused := prepare(e, engine.Request{Query: tc.query, Variables: decode(t, tc.variables)})
 			if refused != nil {
 				t.Fatalf("refused: %v", refused[0])
 			}
@@ -181,7 +185,7 @@ func TestUnsetInputs(t *testing.T) {
 	} {
 		for _, extra := range []string{"", ", novel: " + tc.size} {
 			query := `query($v: X) { book(id: "1", size: ` + tc.size + extra + `) { id } }`
-			_, refused := newEngine(t).Prepare(engine.Request{Query: query, Variables: decode(t, tc.variables)})
+			_, refused := prepare(newEngine(t), engine.Request{Query: query, Variables: decode(t, tc.variables)})
 			got := ""
 			if len(refused) > 0 {
 				got = refused[0].Message
@@ -198,7 +202,7 @@ func TestUnsetInputs(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	op, refused := newEngine(t).Prepare(engine.Request{Query: `{ book(id: "1") { scent binder { name } next { scent } } }`})
+	op, refused := prepare(newEngine(t), engine.Request{Query: `{ book(id: "1") { scent binder { name } next { scent } } }`})
 	if refused != nil {
 		t.Fatal(refused[0])
 	}
@@ -248,7 +252,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, refused := newEngine(t).Prepare(engine.Request{Query: tc.query})
+			_, refused := prepare(newEngine(t), engine.Request{Query: tc.query})
 			if len(refused) == 0 {
 				t.Fatal("not refused")
 			}
@@ -263,7 +267,7 @@ func TestRefused(t *testing.T) {
 // and single values where lists are wanted.
 func TestCoercionIsLenient(t *testing.T) {
 	t.Parallel()
-	op, refused := newEngine(t).Prepare(engine.Request{
+	op, refused := prepare(newEngine(t), engine.Request{
 		Query:     `query($s: Whatever) { book(id: "x", colour: "RED", size: $s) { id } }`,
 		Variables: decode(t, `{"s":{"width":20.0,"height":3,"tags":"new"}}`),
 	})
@@ -297,7 +301,7 @@ func TestNewComparesSchemaAndResolvers(t *testing.T) {
 func TestShapesAreRemembered(t *testing.T) {
 	t.Parallel()
 	serve := func(e *engine.Engine[*library], query string) (string, []*engine.Error) {
-		op, faults := e.Prepare(engine.Request{Query: query, Variables: map[string]any{"v": "1"}})
+		op, faults := prepare(e, engine.Request{Query: query, Variables: map[string]any{"v": "1"}})
 		if faults != nil {
 			return "", faults
 		}
