@@ -80,19 +80,19 @@ func moneyOf(v any) (Money, error) {
 // String returns the amount in dollars with as few decimals as possible, such as "0.44" or "-0.05". The result is a valid JSON
 // number.
 func (m Money) String() string {
-	whole := strconv.FormatInt(int64(m/microPerUSD), 10)
-	frac := m % microPerUSD
-	switch {
-	case frac == 0:
-		return whole
-	case frac < 0:
-		frac = -frac
-		if m > -microPerUSD {
-			whole = "-0"
-		}
+	b := make([]byte, 0, 24)
+	rest := uint64(m)
+	if m < 0 {
+		b, rest = append(b, '-'), -rest
 	}
-	digits := strconv.FormatInt(int64(frac)+microPerUSD, 10)[1:]
-	return whole + "." + strings.TrimRight(digits, "0")
+	b = strconv.AppendUint(b, rest/microPerUSD, 10)
+	if rest %= microPerUSD; rest > 0 {
+		b = append(b, '.')
+	}
+	for unit := uint64(microPerUSD / 10); rest > 0; unit /= 10 {
+		b, rest = append(b, '0'+byte(rest/unit)), rest%unit
+	}
+	return string(b)
 }
 
 // times returns m*n. ok is false if the product is out of range or n is negative.
