@@ -39,14 +39,20 @@ func (e *event) next() bool {
 	return err == nil
 }
 
-// whole skips the event and returns its data if the event has arrived completely and is one short data field with an object, as most
-// events are. Otherwise it returns nil.
+// whole skips the event and returns its data if the event has arrived completely and is one short data field with an object, possibly after
+// an event type, as most events are. Otherwise it returns nil.
 func (e *event) whole() []byte {
-	line, _, found := bytes.Cut(e.in.part[:min(len(e.in.part), maxString)], []byte("\n\n"))
-	if !found || e.cr || !bytes.HasPrefix(line, []byte("data: {")) || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, '\r') >= 0 {
+	text, _, found := bytes.Cut(e.in.part[:min(len(e.in.part), maxString)], []byte("\n\n"))
+	name, line := []byte(nil), text
+	if bytes.HasPrefix(text, []byte("event: ")) {
+		name, line, _ = bytes.Cut(text[len("event: "):], []byte("\n"))
+	}
+	if !found || e.cr || len(name) > maxName || !bytes.HasPrefix(line, []byte("data: {")) || bytes.IndexByte(line, '\n') >= 0 ||
+		bytes.IndexByte(text, '\r') >= 0 {
 		return nil
 	}
-	e.in.skip(len(line) + len("\n\n"))
+	e.name = string(name)
+	e.in.skip(len(text) + len("\n\n"))
 	return line[len("data: "):]
 }
 

@@ -22,6 +22,7 @@ func FuzzReader(f *testing.F) {
 		`[{"id":"a","usage":{"input":1,"output":2}},{"id":"b","usageMetadata":{"totalTokenCount":3}}]`,
 		`{"id":"j","status":"COMPLETED","executionTime":3,"output":[{"cost":1.5,"text":"\ud83d\ude00\\"}]}`,
 		"{\"response\":\"a\"}\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":5}\n", "event: error\nerror: x\ndata\n\n",
+		"event: content_block_delta\ndata: {\"delta\":{\"text\":\"a\"}}\n\nevent:  error\ndata: {\"text\":\"b\"}\n\nevent: message_delta\ndata: {\"usage\":{\"output_tokens\":5}}\n\n",
 	} {
 		f.Add(text, uint16(3), false, false)
 		f.Add(text, uint16(1), true, true)
