@@ -11,19 +11,20 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // OrgBounds restricts the settings of organisations that have their own configuration files. The zero value permits all settings.
 type OrgBounds struct {
-	Budget ledger.Budget `yaml:"budget" doc:"highest budget of an organisation. An organisation must set every limit that is set here, to at most the same value. Its budget can be approvable only if this budget is approvable"`
+	Budget ledger.Budget `yaml:"budget" doc:"highest budget of an organisation. An organisation must set every limit that is set here, to at most the same value. Its budget can be approvable only if this budget is approvable. It must not set prices if an amount of money is limited, and must not set endpoints, horizon or runs.reserve to count less than by default"`
 	Env    []string      `yaml:"credential_env" doc:"environment variables for an organisation's secrets, as patterns with * and ?, such as KEY_{id}. {id} is the organisation's ID in capitals, with _ for all characters except letters and digits. Default all; [] permits none"`
 	Files  []string      `yaml:"credential_files" doc:"files for an organisation's secrets, tokens and keys, as patterns such as /run/secrets/{id}/*. {id} is the organisation's ID, and * does not match a slash. Default files in the directory of the organisation's file; [] permits none"`
 
 	Networks []egress.Network `yaml:"networks" doc:"private networks for an organisation's URLs, such as 10.1.0.0/16; default only public addresses. Loopback, link-local and cloud metadata addresses and this host's addresses are never permitted"`
 	Keys     int              `yaml:"keys" doc:"maximum keys of an organisation; default 10000" unit:"keys"`
-	Enforce  []string         `yaml:"enforce" doc:"built-in policies that an organisation must enforce for all callers, without exceptions"`
+	Enforce  []string         `yaml:"enforce" doc:"built-in policies that an organisation must enforce for all callers, without exceptions and approvals. With price_ceiling or run_cost, it must not set prices"`
 }
 
 // RejectedFile describes an organisation file that was rejected because of a fault.
@@ -66,13 +67,20 @@ func (b *OrgBounds) Check(o *Org) error {
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
 	errs.If(o.ID != name, "id", "must be %q, like the name of the file", name)
 	own := o.Budget.Limits()
+	priced := slices.Contains(b.Enforce, "price_ceiling") || slices.Contains(b.Enforce, "run_cost")
+	bounded, accrues := false, false
 	for i, most := range b.Budget.Limits() {
 		at := "budget." + ledger.CeilingName(i)
 		errs.If(most > 0 && own[i] == 0, at, "must be set to at most %s (org_bounds)", ledger.AmountText(i, most))
 		errs.If(most > 0 && own[i] > most, at, "must be at most %s (org_bounds)", ledger.AmountText(i, most))
+		bounded, priced, accrues = bounded || most > 0, priced || most > 0 && ledger.IsMoney(i), accrues || most > 0 && ledger.Accrues(i)
 	}
-	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable,
-		"budget.approvable", "must be false (org_bounds)")
+	errs.If(bounded && o.Budget.Approvable && !b.Budget.Approvable, "budget.approvable", "must be false (org_bounds)")
+	errs.If(bounded && cmp.Or(o.Endpoints, ledger.WorkersMax) != ledger.WorkersMax, "endpoints", "must be %s (org_bounds)", ledger.WorkersMax)
+	errs.If(priced && !o.Prices.Equal(catalog.Prices{}), "prices", "must not be set (org_bounds)")
+	errs.If(accrues && o.Horizon > 0 && o.Horizon < ledger.DefaultHorizon, "horizon", "must be at least 1h (org_bounds)")
+	errs.If(accrues && o.Runs.Reserve == ledger.ReserveExpected, "runs.reserve", "must be %s (org_bounds)", ledger.ReserveWorst)
+	errs.If(len(o.Keys) > b.MaxKeys(), "keys", "has %d keys, at most %d are permitted (org_bounds)", len(o.Keys), b.MaxKeys())
 	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))
@@ -125,6 +133,7 @@ func enforced(c *policyconfig.Config, policy string) error {
 		}
 		at := fault.Index("policies", i)
 		errs.If(e.Mode.OrDefault() != policyconfig.ModeEnforce, at+".mode", "must be enforce (org_bounds)")
+		errs.If(e.Approvable, at+".approvable", "must be false (org_bounds)")
 		errs.If(len(e.Teams)+len(e.ExceptTeams)+len(e.Roles)+len(e.ExceptRoles) > 0, at, "%s must apply to all callers (org_bounds)", policy)
 		listed = true
 	}
