@@ -101,6 +101,9 @@ func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
 	if refusal != nil {
 		return refusal
 	}
+	if ex.Opaque() {
+		return f.Reader.RequireEndpoint(ctx, ex)
+	}
 	return seal(ex)
 }
 

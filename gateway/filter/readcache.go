@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
-// maxRecent is the number of resources in a ReadCache. recentFor is their maximum age.
+// maxRecent is the number of resources, and of endpoints, in a ReadCache. recentFor is their maximum age.
 const (
 	maxRecent = 4096
 	recentFor = 2 * time.Second
@@ -22,6 +22,9 @@ type ReadCache struct {
 
 	mu      sync.Mutex // guards objects; put and forget read and write in one step
 	objects *lru.Cache[recentKey, recentObject]
+
+	// endpoints contains the endpoints that [Reader.RequireEndpoint] has found, by organisation and ID.
+	endpoints *lru.Cache[recentKey, struct{}]
 }
 
 // recentKey identifies a resource by the organisation and the path that reads it.
@@ -37,7 +40,8 @@ type recentObject struct {
 // NewReadCache returns an empty ReadCache that uses the given clock.
 func NewReadCache(now func() time.Time) *ReadCache {
 	objects, _ := lru.New[recentKey, recentObject](maxRecent) // lru.New fails only for a size below 1
-	return &ReadCache{now: now, objects: objects}
+	endpoints, _ := lru.New[recentKey, struct{}](maxRecent)
+	return &ReadCache{now: now, objects: objects, endpoints: endpoints}
 }
 
 // get returns a resource that was read recently.

@@ -47,6 +47,27 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 	return false, problem.NotFound.New("no endpoint or public model has this name")
 }
 
+// RequireEndpoint returns a problem of kind NotFound if the organisation has no endpoint whose ID is the path parameter id. Each endpoint
+// has its own host, and the platform key must not be sent to other hosts. An endpoint that was found once is not read again.
+func (r *Reader) RequireEndpoint(ctx context.Context, ex *Exchange) error {
+	key := recentKey{ex.Caller.Org, ex.Params["id"]}
+	if ex.Ports.ReadCache.endpoints.Contains(key) {
+		return nil
+	}
+	_, refusal, err := r.Read(ctx, ex, r.Gets[operation.KindEndpoint], map[string]string{"id": ex.Params["id"]})
+	switch {
+	case err != nil:
+		return err
+	case refusal == nil:
+		ex.Ports.ReadCache.endpoints.Add(key, struct{}{})
+	case refusal.Status == http.StatusNotFound:
+		return problem.NotFound.New("the organisation has no endpoint with this ID")
+	default:
+		ex.Response = refusal
+	}
+	return nil
+}
+
 // ReadCached is like Read, but may return a result from the ReadCache, which is up to two seconds old. Do not use it if the result alone
 // decides whether a change is allowed.
 func (r *Reader) ReadCached(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error) {

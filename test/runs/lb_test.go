@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// balancedAt is the setting of load-balanced endpoints at an address of loopback.
+// balancedAt is the setting of load-balanced endpoints at an address of loopback. If that is not the platform's, it has each endpoint.
 func balancedAt(t *testing.T, address string) option {
 	t.Helper()
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
@@ -21,6 +22,9 @@ func balancedAt(t *testing.T, address string) option {
 		t.Fatal(err)
 	}
 	return func(r *rig) {
+		if address != r.platform.RunURL {
+			r.platform.AddFault(platform.Fault{Operation: "getEndpoint", Kind: platform.FaultMalformed, Body: `{"id":"e1","type":"LOAD_BALANCER"}`})
+		}
 		r.text = strings.Replace(r.text, `run_url: "RUNS"`, `run_url: "RUNS", lb_url: "http://{id}.localhost:`+port+`"`, 1)
 	}
 }
@@ -44,6 +48,27 @@ func TestLoadBalancedEndpoints(t *testing.T) {
 	}
 	if a := r.ask(t, "GET", path+"/../x", "key_research", ""); a.Status != 400 {
 		t.Errorf("dots: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestNoHostButOwnEndpoints: only hosts of the organisation's own endpoints get a call, and with it the platform key.
+func TestNoHostButOwnEndpoints(t *testing.T) {
+	r := newRig(t, func(r *rig) { balancedAt(t, r.platform.RunURL)(r) })
+	id := r.balanced(t)
+	r.platform.ResetCalls()
+	for _, target := range []string{"/lb/nosuch/v2/pods", "/lb/api/v2/pods", "/lb/p-image-t2i/runsync", "/lb/" + id + "x/ping"} {
+		if a := r.ask(t, "POST", target, "key_research", `{"name":"a","image":"i","gpu":{"id":"NVIDIA L4"}}`); a.Status != 404 || !strings.HasPrefix(a.Body, `{"error":`) {
+			t.Errorf("%s: %d %s", target, a.Status, a.Body)
+		}
+	}
+	for range 3 {
+		r.want(t, 200, "GET", "/lb/"+id+"/x", "")
+	}
+	if n, all := len(r.platform.CallsTo("balanced")), len(r.platform.Calls()); n != 3 || all != 8 {
+		t.Errorf("workers got %d calls and the platform %d, want 3 and 8", n, all)
+	}
+	if n := len(r.platform.CallsTo("getEndpoint")); n != 5 {
+		t.Errorf("endpoints were read %d times, want once for each unknown ID and once for the endpoint", n)
 	}
 }
 
