@@ -78,7 +78,7 @@ type Org struct {
 	Failure Failure `yaml:"failure" doc:"policy while the store is unavailable, in place of limits.failure"`
 
 	Budget  ledger.Budget  `yaml:"budget" doc:"budget of the organisation. Calendar periods are in its time zone; 0 means no limit"`
-	Horizon ledger.Horizon `yaml:"horizon" doc:"time that running resources are assumed to keep running in checks of budgets with a period: a duration, or 'period' for the rest of the period. With 'period', a budget is never exceeded; for a total, 'period' means 1h. Default 1h"`
+	Horizon ledger.Horizon `yaml:"horizon" doc:"time that running resources are assumed to keep running in checks of budgets with a period: a duration, or 'period' for the rest of the period, but at least 1h. The part after the end of the period must fit into the next period. For a total, 'period' means 1h. Default 1h"`
 	Zone    ledger.Zone    `yaml:"zone" doc:"time zone of budget periods, such as Europe/Berlin. A change takes effect in the next period. Default UTC"`
 
 	Unknown Unknown `yaml:"unknown" doc:"handling of requests that this gateway's API description does not contain"`

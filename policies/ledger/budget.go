@@ -142,6 +142,14 @@ func (h Horizon) ms(now, end int64) int64 {
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }
 
+// beyond returns the part of the horizon after the end of the period, in milliseconds. UntilPeriodEnd includes at least the next hour.
+func (h Horizon) beyond(now, end int64) int64 {
+	if h == UntilPeriodEnd {
+		h = DefaultHorizon
+	}
+	return max(0, h.Duration().Milliseconds()-max(0, end-now))
+}
+
 // Plan holds the budgets of one organisation. It is immutable.
 type Plan struct {
 	Org Budget

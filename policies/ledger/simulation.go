@@ -156,7 +156,11 @@ func (b *Balance) levels(s *State, more Amounts, h Horizon) (levels [Ceilings]Le
 		if adds > 0 {
 			needs = max(1, needs)
 		}
-		levels[i] = Level{Used: b.used(i), Reserved: goes + all[Cost], Needs: needs + more[Cost]}
+		l := Level{Used: b.used(i), Reserved: goes + all[Cost], Needs: needs + more[Cost]}
+		if beyond := h.beyond(now, end); adds > 0 && beyond > 0 { // must fit into the next period
+			l.Needs = max(l.Needs, forecast(burn+adds, beyond)-l.Used-l.Reserved)
+		}
+		levels[i] = l
 	}
 	return levels
 }

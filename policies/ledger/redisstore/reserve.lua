@@ -2,7 +2,7 @@
 --
 -- texts    hold ID, kind, resource ID ('' for a create), team, key, metadata, holder;
 --          then, with an intent: response, the arguments of noteIntent, and IDs that do not conflict
--- numbers  free (1 or 0), horizon in ms (-1: until the end of the period, or an hour without a period), amounts of the
+-- numbers  free (1 or 0), horizon in ms (-1: until the end of the period, but at least an hour; an hour without a period), amounts of the
 --          resource after the call, then for each scope the number of its ceilings, and for each ceiling its index (from 1)
 --          and limit: for the key, the team and the organisation, where the owner has a key and a team
 --
@@ -32,7 +32,12 @@ local function levelOf(a, c, more, horizon)
   local goes = forecast(burn, ms)
   local needs = forecast(burn + adds, ms) - goes
   if adds > 0 then needs = math.max(1, needs) end
-  return a[PERIODS[c - 1] + 1], goes + a[COMMITTED[COST]] + a[RESERVED[COST]], needs + more[COST]
+  local used, reserved = a[PERIODS[c - 1] + 1], goes + a[COMMITTED[COST]] + a[RESERVED[COST]]
+  needs = needs + more[COST]
+  -- the part of the horizon after the period must fit into the next period
+  local beyond = (horizon < 0 and HOUR or horizon) - left
+  if adds > 0 and beyond > 0 and stop < FOREVER then needs = math.max(needs, forecast(burn + adds, beyond) - used - reserved) end
+  return used, reserved, needs
 end
 
 return function(t, n, intent)

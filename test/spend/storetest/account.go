@@ -140,7 +140,15 @@ func (a *account) levels(more ledger.Amounts, h ledger.Horizon, c *ledger.Calend
 		if adds > 0 {
 			needs = max(1, needs)
 		}
-		out[ledger.PerDay+i] = ledger.Level{Used: p.accrued, Reserved: goes + all[ledger.Cost], Needs: needs + more[ledger.Cost]}
+		l := ledger.Level{Used: p.accrued, Reserved: goes + all[ledger.Cost], Needs: needs + more[ledger.Cost]}
+		full := h.Duration().Milliseconds()
+		if h == ledger.UntilPeriodEnd {
+			full = ledger.DefaultHorizon.Duration().Milliseconds()
+		}
+		if adds > 0 && end < forever && a.at+full > end {
+			l.Needs = max(l.Needs, forecast(burn+adds, a.at+full-max(a.at, end))-l.Used-l.Reserved)
+		}
+		out[ledger.PerDay+i] = l
 	}
 	return out
 }

@@ -76,3 +76,29 @@ func testPeriods(h *harness) {
 		}
 	}
 }
+
+// testNextPeriod: what is started shortly before the end of a period must fit into the next one for the rest of the horizon.
+func testNextPeriod(h *harness) {
+	h.movable()
+	for _, tt := range []struct {
+		at      time.Duration // of the day
+		horizon ledger.Horizon
+		burn    int64
+		want    ledger.Status
+	}{
+		{23*time.Hour + 59*time.Minute, 0, 60 * usd, ledger.Refused},
+		{23*time.Hour + 59*time.Minute, 0, 20 * usd, ledger.Admitted},
+		{23*time.Hour + 59*time.Minute, ledger.UntilPeriodEnd, 60 * usd, ledger.Refused},
+		{23*time.Hour + 59*time.Minute, ledger.Horizon(time.Minute), 60 * usd, ledger.Admitted},
+		{22 * time.Hour, ledger.UntilPeriodEnd, 9 * usd, ledger.Admitted},
+	} {
+		h.org = fmt.Sprint("next-", tt.at, "-", tt.burn, "-", int64(tt.horizon))
+		h.set(time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC).Add(tt.at))
+		h.rebuild()
+		p := &ledger.Plan{Teams: map[string]ledger.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, Horizon: tt.horizon}
+		_, out := h.reserve(p, pod(tt.burn))
+		if out.Status != tt.want {
+			h.Errorf("%d at %s with horizon %d: status %d, want %d: %+v", tt.burn, tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][ledger.PerDay])
+		}
+	}
+}

@@ -63,6 +63,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones ledger.Zones) Fixtur
 		{"a hold under another id", testAs},
 		{"accrual", testAccrual},
 		{"periods", testPeriods},
+		{"next period", testNextPeriod},
 		{"days of a zone", testZoneDays},
 		{"weeks, months and quarters of a zone", testZonePeriods},
 		{"a total", testTotal},
