@@ -71,11 +71,13 @@ func (l *Loaded) places() error {
 	return errors.Join(append(errs, l.eachSection(l.checkFiles))...)
 }
 
-// checkFiles reports missing files with tokens or keys, and missing directories of files to write. It adds missing files to the inputs.
+// checkFiles reports files with tokens or keys that cannot be read, files to write that are not regular files, and missing directories of
+// files to write. It adds files that cannot be read to the inputs. It accepts a file to write that cannot be read, because the gateway
+// replaces it.
 func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	return errors.Join(
 		strictyaml.Each(in, func(f *files.Credential) error {
-			if f.IsZero() || !isPermitted(f.Path) || exists(f.String()) {
+			if f.IsZero() || !isPermitted(f.Path) || isReadable(f.Path) {
 				return nil
 			}
 			_, err := l.readFor(o, f.Path, files.MaxToken)
@@ -85,6 +87,9 @@ func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 			if f.IsZero() || !isPermitted(f.Path) {
 				return nil
 			}
+			if info, err := files.Stat(f.String()); err == nil && !info.Mode().IsRegular() {
+				return causeAt(f.String(), files.ErrIrregular)
+			}
 			return checkDirectory(filepath.Dir(f.String()))
 		}),
 	)
@@ -93,8 +98,8 @@ func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 // isPermitted reports whether p may be read. If not, another check has already reported the fault.
 func isPermitted(p files.Path) bool { return p.Check() == nil }
 
-func exists(name string) bool {
-	_, err := files.Stat(name)
+func isReadable(p files.Path) bool {
+	_, err := p.Read(files.MaxToken)
 	return err == nil
 }
 

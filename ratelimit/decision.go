@@ -109,8 +109,10 @@ type Window struct {
 type Violation struct {
 	Scope  Ref
 	Window string
-	Limit  int64
-	Reset  time.Duration
+	// Name is the name of the window in headers, such as "creates-hour".
+	Name  string
+	Limit int64
+	Reset time.Duration
 }
 
 // ErrUnavailable means that the call could not be decided: the store did not respond in time, and the failure policy is FailClosed, or
@@ -167,6 +169,7 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 			v := Violation{
 				Scope:  scopes[s].Ref(),
 				Window: WindowName(w),
+				Name:   scopes[s].WindowName(w),
 				Limit:  scopes[s].Limit.Quota(w),
 				Reset:  views[s].reset[w],
 			}
@@ -186,7 +189,7 @@ func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	for w := range Windows {
 		if limit := s.Limit.Quota(w); limit != 0 && v.known[w] {
 			windows = append(windows, Window{
-				Name: s.Policy + "-" + WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
+				Name: s.WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
 			})
 		}
 	}

@@ -120,6 +120,14 @@ type Scope struct {
 // units returns the number of units that a call with the given cost takes from the scope.
 func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
 
+// WindowName returns the name of the scope's window w in headers.
+func (s *Scope) WindowName(w int) string {
+	if s.Policy == "" {
+		return WindowName(w)
+	}
+	return s.Policy + "-" + WindowName(w)
+}
+
 // Ref identifies a Scope within an organisation.
 type Ref struct {
 	Kind ScopeKind

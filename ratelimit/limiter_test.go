@@ -97,7 +97,7 @@ func TestSixthCallIsRefused(t *testing.T) {
 	}
 	d := take(t, l, tiny())
 	wantViolated := []ratelimit.Violation{{
-		Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, Window: "minute", Limit: 5, Reset: 42 * time.Second,
+		Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, Window: "minute", Name: "minute", Limit: 5, Reset: 42 * time.Second,
 	}}
 	if diff := cmp.Diff(wantViolated, d.Violated); diff != "" || d.Allowed {
 		t.Errorf("call 6: allowed = %v, violated (-want +got):\n%s", d.Allowed, diff)
@@ -153,7 +153,24 @@ func TestTakeEdges(t *testing.T) {
 					{Name: "hour", Limit: 3, Remaining: 3, Size: time.Hour, Reset: 1182 * time.Second},
 				},
 				Violated: []ratelimit.Violation{{
-					Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, Window: "hour", Limit: 3,
+					Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, Window: "hour", Name: "hour", Limit: 3,
+					Reset: 1182 * time.Second,
+				}},
+				RetryAfter: 1182 * time.Second,
+			},
+		},
+		{
+			name: "a class without room",
+			take: ratelimit.Take{Org: "o", Scopes: []ratelimit.Scope{{
+				Kind: ratelimit.KindClass, ID: "creates/team/research", Limit: ratelimit.Limit{Hour: 3}, Cost: 4, Policy: "creates",
+			}}},
+			want: ratelimit.Decision{
+				Source: ratelimit.SourceRedis,
+				Windows: []ratelimit.Window{
+					{Name: "creates-hour", Limit: 3, Remaining: 3, Size: time.Hour, Reset: 1182 * time.Second},
+				},
+				Violated: []ratelimit.Violation{{
+					Scope: ratelimit.Ref{Kind: ratelimit.KindClass, ID: "creates/team/research"}, Window: "hour", Name: "creates-hour", Limit: 3,
 					Reset: 1182 * time.Second,
 				}},
 				RetryAfter: 1182 * time.Second,

@@ -325,7 +325,7 @@ func TestLocalShare(t *testing.T) {
 			{Name: "hour", Limit: 245, Remaining: 225, Size: time.Hour, Reset: 1182*time.Second - 70*time.Millisecond},
 		},
 		Violated: []ratelimit.Violation{{
-			Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, Window: "minute", Limit: 20,
+			Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k1"}, Window: "minute", Name: "minute", Limit: 20,
 			Reset: 42*time.Second - 70*time.Millisecond,
 		}},
 		RetryAfter: 42*time.Second - 70*time.Millisecond,

@@ -73,6 +73,11 @@ func placeOfWrong(t *testing.T) string {
 	if err := os.Symlink("decisions.log", filepath.Join(dir, "logs/link.log")); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range map[string]string{"junk.pem": "hush", "ec.pem": authority(t, time.Now()), "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, years := range map[string]int{"OLD": -2, "FUTURE": 2} {
 		t.Setenv(name, authority(t, time.Now().AddDate(years, 0, 0)))
 	}
@@ -102,7 +107,11 @@ func authority(t *testing.T, at time.Time) string {
 func TestEachWrongConfigurationIsNamed(t *testing.T) {
 	dir := placeOfWrong(t)
 	t.Chdir(dir)
-	for name, good := range map[string]wrong{"nothing": {}, "a bundle with the default poll": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true}`}} {
+	for name, good := range map[string]wrong{
+		"nothing": {}, "a bundle with the default poll": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true}`},
+		"a bundle's key":    {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: ec.pem, algorithm: ES256}}`},
+		"a bundle's secret": {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: junk.pem, algorithm: HS512}}`},
+	} {
 		if code, said := good.check(t, dir, first(good.text(t))); code != 0 || said != "" {
 			t.Fatalf("the good configuration with %s: exit %d\n%s", name, code, said)
 		}
@@ -164,9 +173,17 @@ func wrongFiles() map[string]wrong {
 		"credential of runs":          {org: "§run_credential: {env: LINES}", want: "orgs[0].run_credential: environment variable LINES contains a space, a line break or another character that is not permitted in a key"},
 		"reports nowhere":             {top: "spend: {reports: §nowhere/reports}", want: "spend.reports: nowhere/reports: no such file or directory"},
 		"bundle's key nowhere":        {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §/nowhere/key.pem}}`, want: "orgs[0].bundle.key.file: /nowhere/key.pem: no such file or directory"},
+		"bundle's key of junk":        {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §junk.pem, algorithm: ES256}}`, want: "orgs[0].bundle.key.file: junk.pem contains no EC public key in PEM, which the algorithm ES256 requires"},
+		"bundle file's key of junk":   {org: `bundle: {file: nowhere.tar.gz, key: {file: §junk.pem, algorithm: ES256}}`, want: "orgs[0].bundle.key.file: junk.pem contains no EC public key in PEM, which the algorithm ES256 requires"},
+		"bundle's key of another":     {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §ec.pem}}`, want: "orgs[0].bundle.key.file: ec.pem contains no RSA public key in PEM, which the algorithm RS256 requires"},
+		"bundle's empty secret":       {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §empty, algorithm: HS256}}`, want: "orgs[0].bundle.key.file: empty contains no secret, which the algorithm HS256 requires"},
 		"bundle nowhere":              {org: "§bundle: {file: nowhere.tar.gz, allow_unsigned: true}", want: "orgs[0].bundle: open nowhere.tar.gz: no such file or directory"},
 		"bundle's token nowhere":      {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, token_file: §/nowhere/token}`, want: "orgs[0].bundle.token_file: /nowhere/token: no such file or directory"},
 		"bundle kept nowhere":         {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, persist: §/nowhere/b.tar.gz}`, want: "orgs[0].bundle.persist: /nowhere: no such file or directory"},
+		"bundle's token is no file":   {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, token_file: §logs}`, want: "orgs[0].bundle.token_file: logs: not a regular file"},
+		"bundle's key is no file":     {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §logs}}`, want: "orgs[0].bundle.key.file: logs: not a regular file"},
+		"bundle kept in no file":      {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, persist: §logs}`, want: "orgs[0].bundle.persist: logs: not a regular file"},
+		"keys in no file":             {org: "key_files: [§logs]", want: "orgs[0].key_files[0]: open logs: not a regular file"},
 		"log's token nowhere":         {top: `decisions: {service: {url: "https://logs.test/", token_file: §/nowhere/token}}`, want: "decisions.service.token_file: /nowhere/token: no such file or directory"},
 		"deadline of policies":        {top: "policies: {deadline: §1ns}", want: "policies.deadline: must be at least 1ms, got 1ns"},
 		"timeout of calls":            {top: "timeouts: {call: §1ns}", want: "timeouts.call: must be at least 10ms, got 1ns"},

@@ -174,8 +174,11 @@ func limited(d *ratelimit.Decision) error {
 	for i, v := range d.Violated {
 		if i == 0 {
 			p.Detail = "rate limit exceeded for the " + v.Window + " window of the " + string(v.Scope.Kind)
+			if v.Scope.Kind == ratelimit.KindClass {
+				p.Detail += " " + v.Scope.ID
+			}
 		}
-		p.Windows = append(p.Windows, v.Window)
+		p.Windows = appendUnique(p.Windows, v.Name)
 	}
 	return p
 }

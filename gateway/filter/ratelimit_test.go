@@ -2,12 +2,19 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	meternoop "go.opentelemetry.io/otel/metric/noop"
+	tracernoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -76,6 +83,42 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("scopes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// full is a counter that refuses everything because the windows are full.
+type full []ratelimit.Violation
+
+// Take implements Counter.
+func (c full) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Violated: c}, nil
+}
+
+// A refusal names the windows as the headers do, and the class whose quota is used up.
+func TestRefusalNamesTheClass(t *testing.T) {
+	recorder := telemetry.NewRecorder(slog.New(slog.DiscardHandler), tracernoop.NewTracerProvider(), meternoop.NewMeterProvider(), time.Now)
+	key := ratelimit.Violation{Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "ann"}, Window: "hour", Name: "hour"}
+	org := ratelimit.Violation{Scope: ratelimit.Ref{Kind: ratelimit.KindOrg, ID: "acme"}, Window: "hour", Name: "hour"}
+	class := ratelimit.Violation{Scope: ratelimit.Ref{Kind: ratelimit.KindClass, ID: "creates/team/research"}, Window: "hour", Name: "creates-hour"}
+	for name, tt := range map[string]struct {
+		violated full
+		detail   string
+		windows  []string
+	}{
+		"class": {full{class}, "rate limit exceeded for the hour window of the class creates/team/research", []string{"creates-hour"}},
+		"all":   {full{key, org, class}, "rate limit exceeded for the hour window of the key", []string{"hour", "creates-hour"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ex := &Exchange{
+				Tenant: &Tenant{ID: "acme", Limits: map[ratelimit.Ref]ratelimit.Limit{key.Scope: {Hour: 1}}}, Ports: &Ports{Counter: tt.violated},
+				Event: &telemetry.Event{}, Caller: &identity.Caller{Org: "acme", Key: "ann"},
+			}
+			err := RateLimit{Recorder: recorder}.Request(t.Context(), ex)
+			var p *problem.Problem
+			if !errors.As(err, &p) || p.Detail != tt.detail || !slices.Equal(p.Windows, tt.windows) {
+				t.Errorf("refusal %+v, want detail %q and windows %q", p, tt.detail, tt.windows)
 			}
 		})
 	}

@@ -128,6 +128,7 @@ func TestRefuses(t *testing.T) {
 		"a token that ends a session":        {key.Sign(t, issuer.Claims{"typ": "logout+jwt"}, ours), "not an access token"},
 		"a changed payload":                  {moved(good, key.Sign(t, nil, with("sub", "bob"))), "wrong signature"},
 		"no signature":                       {good[:strings.LastIndex(good, ".")+1], "wrong signature"},
+		"another spelling of the signature":  {good[:len(good)-1] + string(good[len(good)-1]+1), "invalid signature"},
 		"another issuer":                     {key.Sign(t, nil, with("iss", "https://elsewhere.example")), "is not configured"},
 		"an issuer with a slash":             {key.Sign(t, nil, with("iss", w.URL+"/")), "is not configured"},
 		"no issuer":                          {key.Sign(t, nil, with("iss", nil)), "missing iss"},

@@ -56,6 +56,9 @@ func parse(token string) (*unverified, error) {
 	if err := decode(parts[0], &t.header); err != nil {
 		return nil, invalidf("invalid header: %w", err)
 	}
+	if _, err := encoding.DecodeString(parts[2]); err != nil { // the library accepts other spellings of the last character
+		return nil, invalidf("invalid signature: not base64url")
+	}
 	var claims map[string]any
 	if err := decode(parts[1], &claims); err != nil {
 		return nil, invalidf("invalid claims: %w", err)

@@ -12,6 +12,9 @@ import (
 // NoticePeriod is how long a brownout is announced before it begins.
 const NoticePeriod = 7 * 24 * time.Hour
 
+// maxAhead limits how far ahead the end of a brownout is computed. A brownout without an end is announced as if it ended about then.
+const maxAhead = 366 * day
+
 // Span is a continuous period of refused calls. It includes the time From and excludes the time Until.
 type Span struct{ From, Until time.Time }
 
@@ -62,7 +65,24 @@ func (s Schedule) Spans(now time.Time) []Span {
 			merged[last].Until = w.Until
 		}
 	}
+	if n := len(merged); n > 0 {
+		s.extend(&merged[n-1].Until, now.Add(maxAhead))
+	}
 	return merged
+}
+
+// extend moves the end of a span to the end of the windows that overlap or adjoin it, and stops at limit.
+func (s Schedule) extend(until *time.Time, limit time.Time) {
+	for last := (time.Time{}); until.After(last) && until.Before(limit); {
+		last = *until
+		for i := range s {
+			windows(&s[i], last, last.Add(1), func(w Span) {
+				if w.Until.After(*until) {
+					*until = w.Until
+				}
+			})
+		}
+	}
 }
 
 // announced is the maximum number of spans in one header.
@@ -85,8 +105,15 @@ const day = 24 * time.Hour
 // windows calls visit for the windows of an entry that overlap the time from begin to end.
 func windows(c *settings.Brownout, begin, end time.Time, visit func(Span)) {
 	meets := func(w Span) bool { return w.Until.After(begin) && w.From.Before(end) && w.Until.After(w.From) }
-	if (c.Daily == settings.Hours{}) {
-		if w := (Span{c.From, c.Until}); meets(w) {
+	if (c.Daily == settings.Hours{}) || c.Daily.End-c.Daily.Begin == day && len(c.Weekdays) == 0 { // without interruptions
+		w := Span{c.From, c.Until}
+		if w.From.IsZero() {
+			w.From = begin.UTC().Truncate(day)
+		}
+		if w.Until.IsZero() {
+			w.Until = end.UTC().Truncate(day).Add(maxAhead)
+		}
+		if meets(w) {
 			visit(w)
 		}
 		return

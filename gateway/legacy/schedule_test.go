@@ -36,6 +36,10 @@ func TestActive(t *testing.T) {
 	mornings := settings.Brownout{Dialects: both(), Daily: hours(t, "09:00-09:30"), Weekdays: []settings.Weekday{"mon", "wed"}, Message: "mornings"}
 	nights := settings.Brownout{Dialects: both(), Daily: hours(t, "23:30-00:30"), Weekdays: []settings.Weekday{"sat"}}
 	bounded := settings.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: at(t, "11-22 12:00:00"), Until: at(t, "11-24 12:00:00")}
+	month := settings.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: at(t, "11-01 00:00:00"), Until: at(t, "12-24 09:00:00")}
+	halves := []settings.Brownout{
+		{Dialects: both(), Daily: hours(t, "00:00-12:00"), Until: at(t, "12-30 00:00:00")}, {Dialects: both(), Daily: hours(t, "12:00-24:00"), Until: at(t, "12-28 23:00:00")},
+	}
 	for name, tc := range map[string]struct {
 		entries []settings.Brownout
 		now     string
@@ -55,6 +59,8 @@ func TestActive(t *testing.T) {
 		"midnight of another day":  {[]settings.Brownout{nights}, "11-23 00:15:00", "", ""},
 		"recurring, not yet":       {[]settings.Brownout{bounded}, "11-22 11:59:59", "", ""},
 		"recurring, days in a row": {[]settings.Brownout{bounded}, "11-22 12:00:00", "11-24 12:00:00", ""},
+		"recurring, weeks":         {[]settings.Brownout{month}, "11-21 10:00:00", "12-24 09:00:00", ""},
+		"recurring, by halves":     {halves, "11-21 10:00:00", "12-28 23:00:00", ""},
 		"recurring, over":          {[]settings.Brownout{bounded}, "11-24 12:00:00", "", ""},
 		"one inside the other":     {[]settings.Brownout{bounded, {Dialects: both(), From: at(t, "11-23 01:00:00"), Until: at(t, "11-23 02:00:00")}}, "11-23 01:30:00", "11-24 12:00:00", ""},
 	} {
@@ -92,6 +98,23 @@ func TestAnnounce(t *testing.T) {
 	got := strings.Split(legacy.NewSchedule([]settings.Brownout{daily}, "v1").Announce(at(t, "11-21 10:15:00")), ", ")
 	if len(got) != 8 || got[0] != "2026-11-21T10:00:00Z/2026-11-21T10:30:00Z" || got[7] != "2026-11-28T10:00:00Z/2026-11-28T10:30:00Z" {
 		t.Errorf("a daily window is announced as %q, want the one under way and a week of them", got)
+	}
+}
+
+// A brownout without an end is announced for a year, and one that continues after the next week is announced up to its end.
+func TestAnnounceLong(t *testing.T) {
+	from := at(t, "11-21 00:00:00")
+	for name, tc := range map[string]struct {
+		entry settings.Brownout
+		want  string
+	}{
+		"endless": {settings.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: from}, "2026-11-21T00:00:00Z/2027-11-29T00:00:00Z"},
+		"always":  {settings.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00")}, "2026-11-21T00:00:00Z/2027-11-29T00:00:00Z"},
+		"later":   {settings.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: from.AddDate(0, 0, 6), Until: from.AddDate(0, 0, 20)}, "2026-11-27T00:00:00Z/2026-12-11T00:00:00Z"},
+	} {
+		if got := legacy.NewSchedule([]settings.Brownout{tc.entry}, "v1").Announce(at(t, "11-21 10:15:00")); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
 	}
 }
 

@@ -33,10 +33,13 @@ type Source struct {
 	next      time.Time // when to poll again
 }
 
-// Open reads the persisted bundle, or the bundle file, so that the organisation can be served immediately. The source has no Rego
-// if the bundle must be downloaded first, or if the persisted bundle cannot be read or verified; Status returns the reason. If the
-// Rego has not been compiled yet, Open returns an error that wraps [isolate.ErrCompiling].
+// Open checks the verification key, and reads the persisted bundle, or the bundle file, so that the organisation can be served
+// immediately. The source has no Rego if the bundle must be downloaded first, or if the persisted bundle cannot be read or verified; Status
+// returns the reason. If the Rego has not been compiled yet, Open returns an error that wraps [isolate.ErrCompiling].
 func Open(org string, cfg Config, admit Admit) (*Source, error) {
+	if err := cfg.checkKey(org); err != nil {
+		return nil, err
+	}
 	s := &Source{org: org, cfg: cfg}
 	kept, revision, err := cfg.open(org, cfg.Persist.Path, admit)
 	if errors.Is(err, os.ErrNotExist) {
