@@ -121,7 +121,7 @@ func costExplorer(v *visit) (any, int, string) {
 	}
 	d.Chart = costChart(v, "cost", &d.Costs.Is, d.by)
 	if decimal(before.Is.Total) > 0 {
-		d.Chart.Previous = sumsOf(&before.Is, bucket, len(d.Chart.Buckets))
+		d.Chart.Previous = previousSums(&d.Costs.Is, &before.Is, bucket, len(d.Chart.Buckets))
 	}
 	f := forecastFor(q, forecasts.Is.Scopes)
 	d.forecast(v, f)

@@ -14,7 +14,7 @@ import (
 func teamPages() []*page {
 	return []*page{
 		{name: "my", title: "My team", at: first, icon: "home", load: my},
-		{name: "myspend", title: "Cost", at: "cost", icon: "chart", period: last30Days, load: mySpend},
+		{name: "myspend", title: "Cost", at: "cost", icon: "chart", period: last30Days, costs: true, load: mySpend},
 		{name: "myresources", title: "Resources", at: "resources", icon: "server", load: myResources},
 		{name: "myrequests", title: "Requests", at: "requests", icon: "list", period: last24Hours, load: myDecisions},
 		{name: "myrequest", title: "Request", at: "requests/{id}", under: "myrequests", load: myDecision},

@@ -1,0 +1,37 @@
+package ui_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// Pages and downloads have the costs of each range for as long as daily costs are stored, in each time zone.
+func TestOldCosts(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UTC()
+	late := time.Date(now.Year(), now.Month()+1, 28, 9, 30, 0, 0, time.UTC) // the first hours of the month before are no longer stored
+	day := late.AddDate(0, 0, -50).Format(time.DateOnly)
+	oneDay, sinceDay := "from="+day+"&to="+day, "from="+day
+	for zone, noted := range map[string]string{"UTC": oneDay, "Europe/Berlin": oneDay + ", " + sinceDay + ", range=last-month"} {
+		c := start(t, strings.Replace(text, "- id: acme\n", "- id: acme\n    zone: "+zone+"\n", 1), miniredis.RunT(t))
+		c.ahead.Store(int64(late.Sub(now)))
+		p := c.as(t, "root")
+		for _, page := range []string{"", "cost", "cost.csv", "focus.csv"} {
+			for _, span := range []string{oneDay, sinceDay, "range=last-month", "range=30d", "range=mtd"} {
+				status, _, body := p.get(c.URL + "/ui/" + page + "?org=acme&" + span)
+				if status != http.StatusOK || strings.Contains(body, "previous period are no longer stored") {
+					t.Errorf("%s, %s, %s: %d %s", zone, page, span, status, body)
+				}
+				note := strings.Contains(body, "Hourly costs of this period are no longer stored")
+				if want := slices.Contains(strings.Split(noted, ", "), span); page == "cost" && note != want {
+					t.Errorf("%s, %s: a note about days: %t, want %t", zone, span, note, want)
+				}
+			}
+		}
+	}
+}
