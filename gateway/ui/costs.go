@@ -385,7 +385,11 @@ func (d *costData) drill(v *visit, c *money.ComparedCost) string {
 		if c.Kind == "adjustment" {
 			return ""
 		}
-		return v.Link("resources/" + url.PathEscape(c.Resource))
+		var span []string
+		if all := &d.Compared.Is; decimal(c.USD) == 0 { // the resource has costs only in the previous period
+			span = []string{"range", "", "from", all.PreviousFrom.Format(time.RFC3339), "to", all.To.Format(time.RFC3339)}
+		}
+		return v.Link("resources/"+url.PathEscape(c.Resource), span...)
 	}
 	name, value := d.by, map[string]string{"team": c.Team, "key": c.Key, "kind": c.Kind, "gpu": c.GPU, "dc": c.DataCenter}[d.by]
 	if label, ok := strings.CutPrefix(d.by, "label:"); ok && c.Labels[label] != "" {
