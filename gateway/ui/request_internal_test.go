@@ -58,3 +58,19 @@ func TestDaysOfCosts(t *testing.T) {
 		}
 	}
 }
+
+// The average of callers begins with the time range, although its first UTC day begins earlier.
+func TestOwnAverage(t *testing.T) {
+	t.Parallel()
+	v := inBerlin()
+	from, to := time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), time.Date(2026, 11, 30, 5, 0, 0, 0, time.UTC)
+	v.period = period{Name: last7Days, From: from.In(v.zone()), To: to.In(v.zone())}
+	costs := &money.Costs{From: from, To: to, Total: "12.50"}
+	for usd, want := range map[string]string{"12.50": "over 6.2 days, since 24 Nov", "0": "over 5.2 days, since 25 Nov"} {
+		day := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+		costs.Rows = []money.Cost{{Start: day, End: day.AddDate(0, 0, 1), USD: usd}, {Start: day.AddDate(0, 0, 2), End: day.AddDate(0, 0, 3), USD: "1"}}
+		if tile := ownCostTiles(v, costs, nil)[1]; tile.Note != want {
+			t.Errorf("%s on the first day: %s, want %s", usd, tile.Note, want)
+		}
+	}
+}

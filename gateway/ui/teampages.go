@@ -73,6 +73,9 @@ func ownCostTiles(v *visit, costs *money.Costs, budgets []money.BudgetRow) []til
 	_, sums := costSeries(costs, "", buckets, nil)
 	if i := slices.IndexFunc(sums, func(n float64) bool { return n > 0 }); i >= 0 {
 		from := buckets[i].Start
+		if from.Before(costs.From) { // days are in UTC
+			from = costs.From
+		}
 		if hours := v.period.To.Sub(from).Hours(); hours > 0 {
 			tiles = append(tiles, averageTile(decimal(costs.Total), hours, ", since "+from.In(v.zone()).Format("2 Jan")))
 		}
