@@ -35,3 +35,27 @@ func TestOldCosts(t *testing.T) {
 		}
 	}
 }
+
+// A time range that is not one is refused, and the form keeps it.
+func TestRangesThatAreNone(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	day := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
+	for _, tt := range []struct{ from, to, want string }{
+		{day(-1), day(-30), "The time range ends before it starts."},
+		{day(2), day(3), "The time range starts in the future."},
+	} {
+		for _, page := range []string{"", "cost", "cost.csv", "focus.csv", "requests"} {
+			status, _, body := p.get(c.URL + "/ui/" + page + "?org=acme&from=" + tt.from + "&to=" + tt.to)
+			_, form, _ := strings.Cut(body, `<div id="period"`)
+			if status != http.StatusBadRequest || !strings.Contains(body, `role="alert"`) || !strings.Contains(form, tt.want) ||
+				!strings.Contains(form, `value="`+tt.from+`" required aria-invalid`) || !strings.Contains(form, `value="`+tt.to+`" required aria-invalid`) {
+				t.Errorf("%s from %s to %s: %d %s", page, tt.from, tt.to, status, body)
+			}
+			if strings.Contains(body, `href="/ui/cost?from`) {
+				t.Errorf("%s: other pages get the time range", page)
+			}
+		}
+	}
+}

@@ -74,8 +74,12 @@ func (c *Console) show(v *visit, p *page) {
 	var data any
 	var status int
 	var fault string
-	parts := []func(){func() { data, status, fault = p.load(v) }}
-	if !p.counts {
+	load := func() { data, status, fault = p.load(v) }
+	if v.period.Fault != "" {
+		load = func() { status, fault = http.StatusBadRequest, v.period.Fault }
+	}
+	parts := []func(){load}
+	if !p.counts || v.period.Fault != "" {
 		parts = append(parts, v.readBadges)
 	}
 	together(parts...)

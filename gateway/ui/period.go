@@ -26,19 +26,28 @@ type period struct {
 	From, To time.Time
 	// Days reports that From and To are the bounds of UTC days because hourly costs of the range are no longer stored.
 	Days bool
+	// Fault explains why From and To, which the address specifies, are not a range. It is empty for a valid range.
+	Fault string
 }
 
 // newPeriod parses the time range of a page from the parameter "range", or from the parameters "from" and "to", which are times or dates. A
-// date in "to" is inclusive. If the parameters are missing or invalid, the fallback range is used.
+// date in "to" is inclusive. If the parameters are missing or malformed, the fallback range is used.
 func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location) period {
 	now = now.In(zone)
 	if from, to := boundary(q.Get("from"), zone, 0), boundary(q.Get("to"), zone, 1); q.Get("range") == "" && !from.IsZero() {
-		if to.IsZero() || to.After(now) {
-			to = now
+		p := period{Name: customPeriod, From: from, To: to}
+		switch {
+		case !from.Before(now):
+			p.Fault = "The time range starts in the future. Choose an earlier start."
+		case !to.IsZero() && !from.Before(to):
+			p.Fault = "The time range ends before it starts. Choose a later end or an earlier start."
+		default:
+			p.Chosen = true
 		}
-		if from.Before(to) {
-			return period{Name: customPeriod, Chosen: true, From: from, To: to}
+		if to.IsZero() || p.Chosen && to.After(now) {
+			p.To = now
 		}
+		return p
 	}
 	p := period{Name: q.Get("range"), Chosen: true}
 	if !p.set(now) {

@@ -156,7 +156,9 @@ func TestPeriods(t *testing.T) {
 		"from=2026-11-02&to=2026-11-03":    {customPeriod, "2026-11-02T00:00:00+01:00", "2026-11-04T00:00:00+01:00"},
 		"from=2026-11-08":                  {customPeriod, "2026-11-08T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"from=2026-11-09T22:00:00Z":        {customPeriod, "2026-11-09T23:00:00+01:00", "2026-11-10T00:30:00+01:00"},
-		"from=2026-11-05&to=2026-11-03":    {last7Days, "2026-11-04T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
+		"from=2026-11-05&to=2026-11-03":    {customPeriod, "2026-11-05T00:00:00+01:00", "2026-11-04T00:00:00+01:00"},
+		"from=2026-11-11&to=2026-11-12":    {customPeriod, "2026-11-11T00:00:00+01:00", "2026-11-13T00:00:00+01:00"},
+		"from=2026-11-11":                  {customPeriod, "2026-11-11T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"range=forever":                    {last7Days, "2026-11-04T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"from=2026-11-01&range=24h&to=abc": {last24Hours, "2026-11-09T00:30:00+01:00", "2026-11-10T00:30:00+01:00"},
 	} {
@@ -167,6 +169,9 @@ func TestPeriods(t *testing.T) {
 		p := newPeriod(q, last7Days, now, berlin)
 		if got := [3]string{p.Name, p.From.Format(time.RFC3339), p.To.Format(time.RFC3339)}; got != want {
 			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+		if valid := p.From.Before(p.To) && p.From.Before(now); valid != (p.Fault == "") || p.Fault != "" && p.Chosen {
+			t.Errorf("%q: fault %q, chosen %t", query, p.Fault, p.Chosen)
 		}
 	}
 }
