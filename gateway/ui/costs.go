@@ -207,10 +207,11 @@ func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	return &scopes[i]
 }
 
-// forecast adds the expected cost of today and the daily budget to the chart.
+// forecast adds the expected cost of today and the daily budget to a chart of days. In other zones than UTC, both are for other days than
+// the days of the chart.
 func (d *costData) forecast(v *visit, f *money.Forecast) {
 	c := &d.Chart
-	if f == nil || v.period.Bucket() != "day" {
+	if f == nil || v.bucketName(v.period.Bucket()) != "day" {
 		return
 	}
 	for i, b := range c.Buckets {

@@ -93,7 +93,7 @@ func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
 	c := chart.Chart{
 		ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
-		Now: v.now(), Empty: "No cost in this period.",
+		Now: v.now(), From: costs.From, To: costs.To, Empty: "No cost in this period.",
 	}
 	c.Buckets = bucketsOf(costs, bucket)
 	if bucket == "hour" {

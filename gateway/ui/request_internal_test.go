@@ -53,8 +53,31 @@ func TestDaysOfCosts(t *testing.T) {
 			t.Errorf("in zone %q the chart is by %q, want %q", zone, c.Per, want)
 		}
 		d := costData{by: "team"}
+		d.Chart.Buckets = bucketsOf(costs, "day")
+		d.forecast(v, &money.Forecast{Budgets: []money.Budget{{Name: "per_day", Limit: "5"}}})
+		if hasLimit := d.Chart.Limit != nil; hasLimit != (want == "day") {
+			t.Errorf("in zone %q the chart has a daily budget: %t", zone, hasLimit)
+		}
 		if got := d.table(v).Columns[5].Title; got != "Trend by "+want {
 			t.Errorf("in zone %q the table has %q", zone, got)
+		}
+	}
+}
+
+// The forecast of a day in another zone is not shown on a UTC day.
+func TestForecastsOfDays(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	costs := &money.Costs{From: day.AddDate(0, 0, -6), To: day.Add(6 * time.Hour), Rows: []money.Cost{{Start: day, End: day.Add(6 * time.Hour), USD: "1"}}}
+	f := &money.Forecast{Day: money.Estimate{Expected: "3"}}
+	for zone, want := range map[string]bool{"UTC": true, "Europe/Berlin": false} {
+		v := inBerlin()
+		v.scope.Orgs[0].Zone, v.period = zone, period{Name: last7Days, From: costs.From, To: costs.To}
+		var d costData
+		d.Chart = costChart(v, "x", costs, "team")
+		d.forecast(v, f)
+		if c := overviewChart(v, costs, f); (c.Forecast != nil) != want || (d.Chart.Forecast != nil) != want {
+			t.Errorf("in zone %s: forecasts %v and %v, want any: %t", zone, c.Forecast, d.Chart.Forecast, want)
 		}
 	}
 }
