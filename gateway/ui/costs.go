@@ -167,7 +167,15 @@ func recorded(v *visit, f *money.Forecast) time.Time {
 	if f.Scope == "" || f.Days > known {
 		return time.Time{}
 	}
-	return v.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -f.Days-1)
+	today := v.now().UTC().Truncate(24 * time.Hour)
+	first := today.AddDate(0, 0, -f.Days-1)
+	if f.Days == 0 { // the first cost is of yesterday or today
+		span := url.Values{"from": {first.Format(time.RFC3339)}, "to": {today.Format(time.RFC3339)}, "bucket": {"total"}}
+		if costs := ask[money.Costs](v, history, span); costs.OK() && len(costs.Is.Rows) == 0 {
+			return today
+		}
+	}
+	return first
 }
 
 // kinds returns the options of a filter by resource kind.
@@ -288,7 +296,9 @@ func monthOf(v *visit, f *money.Forecast) tile {
 	}
 	for i := range f.Budgets {
 		if b := &f.Budgets[i]; b.Name == "per_month" {
-			t.budget(v, &money.BudgetRow{Budget: *b, Forecast: &f.Month})
+			now := v.Now()
+			ends := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, now.Location())
+			t.budget(v, &money.BudgetRow{Budget: *b, Forecast: &f.Month, PerHour: f.PerHour, Ends: &ends})
 		}
 	}
 	return t

@@ -59,3 +59,24 @@ func TestRangesThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// The first day with costs stays the same on the day after.
+func TestFirstDay(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	c := start(t, text, store)
+	now := time.Now().UTC()
+	noon := time.Date(now.Year(), now.Month(), now.Day()+1, 12, 0, 0, 0, time.UTC)
+	want := "No cost recorded before " + noon.Format("2 Jan 2006")
+	for day := range 2 {
+		store.SetTime(noon.AddDate(0, 0, day))
+		c.ahead.Store(int64(noon.AddDate(0, 0, day).Sub(now)))
+		if day == 0 {
+			c.pod(t, "1")
+			store.SetTime(noon.Add(time.Minute))
+		}
+		if status, _, body := c.as(t, "root").get(c.URL + "/ui/cost?org=acme"); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("day %d: %d %s, want %q", day, status, body, want)
+		}
+	}
+}
