@@ -35,7 +35,7 @@ func (g *Gateway) Handler() http.Handler {
 		Attempt: func(r *http.Request) (func(), time.Duration) {
 			return g.counts.Guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
 		},
-		Config: g.current.view.Config, Now: g.deps.Now, Logger: g.deps.Logger,
+		Config: g.current.view.Config, Now: g.deps.Now, Logger: g.deps.Logger, HourlyDays: cfg.Spend.History.Hourly,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
 	}
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
@@ -69,5 +69,6 @@ func (g *Gateway) AdminHandler() http.Handler {
 	if !cfg.Admin.Console {
 		return wire.NormalizeRequests(listener)
 	}
-	return wire.NormalizeRequests(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
+	sessions := ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")
+	return wire.NormalizeRequests(ui.New(guard, g.rows, sessions, cfg.Spend.History.Hourly).Before(listener))
 }

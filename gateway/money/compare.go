@@ -115,12 +115,13 @@ func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) 
 	return out, err
 }
 
-// previous returns the costs of the period before q. If the ledger no longer retains its last hours, the costs are for whole days.
+// previous returns the costs of the period before q. If the ledger no longer retains hourly costs of this period, its start and end are
+// rounded to the nearest start of a day.
 func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
-	earlier := before(q, m.deps.Now())
+	earlier, day := before(q, m.deps.Now()), ledger.Daily.Length()
 	costs, err := m.Costs(ctx, org, earlier)
-	if _, isBad := errors.AsType[adminapi.BadRequestError](err); isBad {
-		earlier.To = q.From
+	if _, isBad := errors.AsType[adminapi.BadRequestError](err); isBad && q.To.Sub(q.From) >= day {
+		earlier.From, earlier.To = earlier.From.Round(day), q.From.Round(day)
 		return m.Costs(ctx, org, earlier)
 	}
 	return costs, err

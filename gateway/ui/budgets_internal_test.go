@@ -51,6 +51,17 @@ func runsOutToday() money.BudgetRow {
 	}
 }
 
+// The month's tile names the basis of its forecast.
+func TestForecastBasisOfAMonth(t *testing.T) {
+	b := runsOutToday()
+	for rate, want := range map[string]string{"1.25": "at the usual daily cost", "1.296": "at the current burn rate"} { // for 17 h 40 min
+		f := &money.Forecast{PerHour: rate, Month: *b.Forecast, Budgets: []money.Budget{b.Budget}}
+		if note := monthOf(inBerlin(), f).Note; note != "Forecast $126.92 "+want {
+			t.Errorf("%s per hour: %q, want %q", rate, note, want)
+		}
+	}
+}
+
 // The outlook of a budget is a verdict in the zone of the organisation, and its amounts add up.
 func TestOutlookOfBudgets(t *testing.T) {
 	v := inBerlin()

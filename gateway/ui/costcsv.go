@@ -14,7 +14,10 @@ import (
 
 // costCSV serves the costs of the explorer by bucket and group as CSV.
 func (c *Console) costCSV(v *visit) {
-	v.enter(v.pageNamed("cost"))
+	if v.enter(v.pageNamed("cost")); v.period.Fault != "" {
+		v.fail(http.StatusBadRequest, v.period.Fault)
+		return
+	}
 	by := grouping(v)
 	costs := ask[money.Costs](v, history, with(costQuery(v), "by", by, "bucket", cmp.Or(v.Query("bucket"), v.period.Bucket())))
 	if !costs.OK() {
@@ -41,7 +44,10 @@ func (c *Console) costCSV(v *visit) {
 
 // focusCSV serves the costs of the explorer as CSV with the columns of FOCUS 1.2.
 func (c *Console) focusCSV(v *visit) {
-	v.enter(v.pageNamed("cost"))
+	if v.enter(v.pageNamed("cost")); v.period.Fault != "" {
+		v.fail(http.StatusBadRequest, v.period.Fault)
+		return
+	}
 	write := ask[adminapi.Writer](v, exportRow, costQuery(v))
 	if !write.OK() {
 		v.fail(write.Status, write.Fault)

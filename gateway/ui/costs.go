@@ -121,7 +121,7 @@ func costExplorer(v *visit) (any, int, string) {
 	}
 	d.Chart = costChart(v, "cost", &d.Costs.Is, d.by)
 	if decimal(before.Is.Total) > 0 {
-		d.Chart.Previous = sumsOf(&before.Is, bucket, len(d.Chart.Buckets))
+		d.Chart.Previous = previousSums(&d.Costs.Is, &before.Is, bucket, len(d.Chart.Buckets))
 	}
 	f := forecastFor(q, forecasts.Is.Scopes)
 	d.forecast(v, f)
@@ -167,7 +167,15 @@ func recorded(v *visit, f *money.Forecast) time.Time {
 	if f.Scope == "" || f.Days > known {
 		return time.Time{}
 	}
-	return v.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -f.Days-1)
+	today := v.now().UTC().Truncate(24 * time.Hour)
+	first := today.AddDate(0, 0, -f.Days-1)
+	if f.Days == 0 { // the first cost is of yesterday or today
+		span := url.Values{"from": {first.Format(time.RFC3339)}, "to": {today.Format(time.RFC3339)}, "bucket": {"total"}}
+		if costs := ask[money.Costs](v, history, span); costs.OK() && len(costs.Is.Rows) == 0 {
+			return today
+		}
+	}
+	return first
 }
 
 // kinds returns the options of a filter by resource kind.
@@ -207,10 +215,11 @@ func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	return &scopes[i]
 }
 
-// forecast adds the expected cost of today and the daily budget to the chart.
+// forecast adds the expected cost of today and the daily budget to a chart of days. In other zones than UTC, both are for other days than
+// the days of the chart.
 func (d *costData) forecast(v *visit, f *money.Forecast) {
 	c := &d.Chart
-	if f == nil || v.period.Bucket() != "day" {
+	if f == nil || v.bucketName(v.period.Bucket()) != "day" {
 		return
 	}
 	for i, b := range c.Buckets {
@@ -287,7 +296,9 @@ func monthOf(v *visit, f *money.Forecast) tile {
 	}
 	for i := range f.Budgets {
 		if b := &f.Budgets[i]; b.Name == "per_month" {
-			t.budget(v, &money.BudgetRow{Budget: *b, Forecast: &f.Month})
+			now := v.Now()
+			ends := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, now.Location())
+			t.budget(v, &money.BudgetRow{Budget: *b, Forecast: &f.Month, PerHour: f.PerHour, Ends: &ends})
 		}
 	}
 	return t
@@ -385,7 +396,11 @@ func (d *costData) drill(v *visit, c *money.ComparedCost) string {
 		if c.Kind == "adjustment" {
 			return ""
 		}
-		return v.Link("resources/" + url.PathEscape(c.Resource))
+		var span []string
+		if all := &d.Compared.Is; decimal(c.USD) == 0 { // the resource has costs only in the previous period
+			span = []string{"range", "", "from", all.PreviousFrom.Format(time.RFC3339), "to", all.To.Format(time.RFC3339)}
+		}
+		return v.Link("resources/"+url.PathEscape(c.Resource), span...)
 	}
 	name, value := d.by, map[string]string{"team": c.Team, "key": c.Key, "kind": c.Kind, "gpu": c.GPU, "dc": c.DataCenter}[d.by]
 	if label, ok := strings.CutPrefix(d.by, "label:"); ok && c.Labels[label] != "" {

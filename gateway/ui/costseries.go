@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
 	c := chart.Chart{
 		ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
-		Now: v.now(), Empty: "No cost in this period.",
+		Now: v.now(), From: costs.From, To: costs.To, Empty: "No cost in this period.",
 	}
 	c.Buckets = bucketsOf(costs, bucket)
 	if bucket == "hour" {
@@ -143,6 +144,17 @@ func sumsOf(costs *money.Costs, bucket string, n int) []float64 {
 	buckets := bucketsOf(costs, bucket)
 	_, sums := costSeries(costs, "", buckets, nil)
 	return sums[max(0, len(sums)-n):]
+}
+
+// previousSums returns the cost of the previous period for each of the n buckets of costs. A previous period that was rounded to days can
+// begin one bucket later.
+func previousSums(costs, previous *money.Costs, bucket string, n int) []float64 {
+	const day = 24 * time.Hour
+	sums := sumsOf(previous, bucket, n)
+	if bucket == "day" && previous.From.Equal(previous.From.Truncate(day)) && costs.From.Round(day).After(costs.From) {
+		return slices.Insert(sums, 0, math.NaN())
+	}
+	return sums
 }
 
 // whole returns the values of the buckets that have ended. The last bucket of costs up to now is incomplete, so a line would end in a drop.

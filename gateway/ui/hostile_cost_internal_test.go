@@ -27,7 +27,7 @@ func hostileCosts() part[money.Costs] {
 
 // hostileVisit returns a visit of an admin to a page with hostile parameters.
 func hostileVisit(path string) *visit {
-	c := New(&admin.Guard{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, adminRows(), nil)
+	c := New(&admin.Guard{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, adminRows(), nil, 35)
 	v := &visit{Console: c, org: hostile, scope: adminapi.Principal{Name: hostile, Roles: []adminapi.Role{adminapi.Admin}, Orgs: []adminapi.Tenant{{ID: hostile, Teams: []string{hostile}}}}}
 	v.r = httptest.NewRequest(http.MethodGet, c.path+path+"?by=team&team="+url.QueryEscape(hostile), http.NoBody)
 	v.enter(c.pageNamed("cost"))

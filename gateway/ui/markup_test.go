@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -129,7 +130,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	orgs := []adminapi.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
 	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.WithOrgs(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-	c := New(guard, adminRows(), nil)
+	c := New(guard, adminRows(), nil, 35)
 	shown := map[string]any{
 		"secret":  filled[secret](),
 		"login":   filled[loginData](),
@@ -217,6 +218,13 @@ func TestCostsBecomeSeries(t *testing.T) {
 	}
 	if sums := sumsOf(costs, "day", 2); len(sums) != 2 || sums[0] != 5 || sums[1] != 0 {
 		t.Errorf("the last two days: %v", sums)
+	}
+	inBerlin, inUTC := &money.Costs{From: day.Add(-time.Hour), To: day.AddDate(0, 0, 3)}, &money.Costs{From: day, To: day.AddDate(0, 0, 3)}
+	if sums := previousSums(inBerlin, costs, "day", 4); len(sums) != 4 || !math.IsNaN(sums[0]) || sums[1] != 9.5 {
+		t.Errorf("a previous period of whole days, which begins one bucket later: %v", sums)
+	}
+	if sums := previousSums(inUTC, costs, "day", 3); len(sums) != 3 || sums[0] != 9.5 {
+		t.Errorf("a previous period of whole days: %v", sums)
 	}
 	costs.Rows[0].End = costs.Rows[0].Start.Add(9 * time.Minute) // a range that ends in the first day
 	if c := costChart(v, "x", costs, "team"); len(c.Buckets) != 3 {

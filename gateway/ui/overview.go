@@ -239,12 +239,12 @@ func addOutcome(sum, c *decisions.OutcomeCount) {
 	sum.Failed += c.Failed
 }
 
-// overviewChart returns a chart of costs by team, with today's forecast if the range ends today.
+// overviewChart returns a chart of costs by team, with today's forecast if the range ends today and days are in UTC.
 func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Chart {
 	c := costChart(v, "cost", costs, "team")
 	c.Title, c.Height = "Cost by team", overviewPlot
 	n, expected := len(c.Buckets), decimal(scope.Day.Expected)
-	if n > 0 && expected > 0 && c.Buckets[n-1].Length == 24*time.Hour && v.now().Before(c.Buckets[n-1].Start.Add(24*time.Hour)) {
+	if n > 0 && expected > 0 && c.Per == "day" && v.now().Before(c.Buckets[n-1].Start.Add(24*time.Hour)) {
 		c.Forecast = slices.Repeat([]float64{math.NaN()}, n)
 		c.Forecast[n-1] = expected
 	}

@@ -26,6 +26,8 @@ type page struct {
 	lead bool
 	// period is the default time range. If empty, the page has no time range.
 	period string
+	// costs reports that the page shows the costs of the time range.
+	costs bool
 	// counts reports that load sets the badges of the navigation, using responses that the page needs anyway.
 	counts bool
 	// load calls the endpoints. A non-zero status becomes the status of the page.
@@ -72,8 +74,12 @@ func (c *Console) show(v *visit, p *page) {
 	var data any
 	var status int
 	var fault string
-	parts := []func(){func() { data, status, fault = p.load(v) }}
-	if !p.counts {
+	load := func() { data, status, fault = p.load(v) }
+	if v.period.Fault != "" {
+		load = func() { status, fault = http.StatusBadRequest, v.period.Fault }
+	}
+	parts := []func(){load}
+	if !p.counts || v.period.Fault != "" {
 		parts = append(parts, v.readBadges)
 	}
 	together(parts...)
@@ -101,6 +107,9 @@ func (v *visit) enter(p *page) {
 	v.page = p
 	if p.period != "" {
 		v.period = newPeriod(v.r.URL.Query(), p.period, v.now(), v.zone())
+	}
+	if p.costs {
+		v.period = v.period.stored(v.now(), v.hourlyDays)
 	}
 }
 

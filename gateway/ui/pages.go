@@ -12,15 +12,15 @@ const (
 // pages returns the pages of operators in the order of the navigation. Pages of one group are adjacent.
 func pages() []*page {
 	return []*page{
-		{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, counts: true, load: loadOverview},
+		{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, costs: true, counts: true, load: loadOverview},
 
-		{name: "cost", title: "Cost explorer", asks: history, group: groupCost, icon: "chart", period: last30Days, load: costExplorer},
+		{name: "cost", title: "Cost explorer", asks: history, group: groupCost, icon: "chart", period: last30Days, costs: true, load: costExplorer},
 		{name: "budgets", title: "Budgets", asks: budgetRow, group: groupCost, icon: "wallet", load: loadBudgets},
 		{name: "resources", title: "Resources", asks: resourceRow, group: groupCost, icon: "server", load: loadResources},
 		{name: "reservations", title: "Reservations", under: "resources", asks: holdRow, load: loadReservations},
 		{
 			name: "resource", title: "Resource", at: "resources/{id}", under: "resources", asks: resourceRow,
-			period: last30Days, load: loadResource,
+			period: last30Days, costs: true, load: loadResource,
 		},
 		{name: "idle", title: "Idle", asks: idle, group: groupCost, icon: "moon", load: loadIdle},
 		{name: "search", title: "Search", asks: searchRow, load: loadSearch},

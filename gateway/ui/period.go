@@ -22,21 +22,32 @@ type period struct {
 	// Name is the name of the range, and Chosen reports whether the address specifies it.
 	Name   string
 	Chosen bool
-	// From is inclusive, To is exclusive. Both are in the organisation's zone.
+	// From is inclusive, To is exclusive. Both are in the organisation's zone, except bounds of UTC days.
 	From, To time.Time
+	// Days reports that From and To are the bounds of UTC days because hourly costs of the range are no longer stored.
+	Days bool
+	// Fault explains why From and To, which the address specifies, are not a range. It is empty for a valid range.
+	Fault string
 }
 
 // newPeriod parses the time range of a page from the parameter "range", or from the parameters "from" and "to", which are times or dates. A
-// date in "to" is inclusive. If the parameters are missing or invalid, the fallback range is used.
+// date in "to" is inclusive. If the parameters are missing or malformed, the fallback range is used.
 func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location) period {
 	now = now.In(zone)
 	if from, to := boundary(q.Get("from"), zone, 0), boundary(q.Get("to"), zone, 1); q.Get("range") == "" && !from.IsZero() {
-		if to.IsZero() || to.After(now) {
-			to = now
+		p := period{Name: customPeriod, From: from, To: to}
+		switch {
+		case !from.Before(now):
+			p.Fault = "The time range starts in the future. Choose an earlier start."
+		case !to.IsZero() && !from.Before(to):
+			p.Fault = "The time range ends before it starts. Choose a later end or an earlier start."
+		default:
+			p.Chosen = true
 		}
-		if from.Before(to) {
-			return period{customPeriod, true, from, to}
+		if to.IsZero() || p.Chosen && to.After(now) {
+			p.To = now
 		}
+		return p
 	}
 	p := period{Name: q.Get("range"), Chosen: true}
 	if !p.set(now) {
@@ -96,14 +107,30 @@ func (p period) Label() string {
 // LastDay returns the last day of the range.
 func (p period) LastDay() time.Time { return p.To.Add(-time.Nanosecond) }
 
-// Before returns the preceding range of the same length.
-func (p period) Before() period {
-	return period{customPeriod, true, p.From.Add(p.From.Sub(p.To)), p.From}
+// stored returns the range for which costs are shown. The ledger keeps hourly costs for hourlyDays days, and then only the costs of UTC
+// days. If the range requires hourly costs that are no longer stored, stored returns the UTC days with the same dates.
+func (p period) stored(now time.Time, hourlyDays int) period {
+	expired := func(hour time.Time) bool { return !hour.AddDate(0, 0, hourlyDays).Add(time.Hour).After(now) }
+	if !expired(p.From.UTC().Truncate(time.Hour)) {
+		return p
+	}
+	days, hours := p, p.Bucket() == "hour"
+	days.From = utcDay(p.From)
+	if end := utcDay(p.LastDay()).AddDate(0, 0, 1); !end.After(now) && (hours || expired(p.To.UTC().Truncate(24*time.Hour))) {
+		days.To = end
+	}
+	days.Days = hours || !days.From.Equal(p.From) || !days.To.Equal(p.To)
+	return days
 }
 
-// Bucket returns the bucket length of a chart over the range: "hour" for up to two days, otherwise "day".
+// utcDay returns the start of the UTC day that has the same date as t in its own zone.
+func utcDay(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+// Bucket returns the bucket length of a chart over the range: "hour" for up to two days with hourly costs, otherwise "day".
 func (p period) Bucket() string {
-	if p.To.Sub(p.From) <= 48*time.Hour {
+	if !p.Days && p.To.Sub(p.From) <= 48*time.Hour {
 		return "hour"
 	}
 	return "day"

@@ -53,8 +53,47 @@ func TestDaysOfCosts(t *testing.T) {
 			t.Errorf("in zone %q the chart is by %q, want %q", zone, c.Per, want)
 		}
 		d := costData{by: "team"}
+		d.Chart.Buckets = bucketsOf(costs, "day")
+		d.forecast(v, &money.Forecast{Budgets: []money.Budget{{Name: "per_day", Limit: "5"}}})
+		if hasLimit := d.Chart.Limit != nil; hasLimit != (want == "day") {
+			t.Errorf("in zone %q the chart has a daily budget: %t", zone, hasLimit)
+		}
 		if got := d.table(v).Columns[5].Title; got != "Trend by "+want {
 			t.Errorf("in zone %q the table has %q", zone, got)
+		}
+	}
+}
+
+// The forecast of a day in another zone is not shown on a UTC day.
+func TestForecastsOfDays(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	costs := &money.Costs{From: day.AddDate(0, 0, -6), To: day.Add(6 * time.Hour), Rows: []money.Cost{{Start: day, End: day.Add(6 * time.Hour), USD: "1"}}}
+	f := &money.Forecast{Day: money.Estimate{Expected: "3"}}
+	for zone, want := range map[string]bool{"UTC": true, "Europe/Berlin": false} {
+		v := inBerlin()
+		v.scope.Orgs[0].Zone, v.period = zone, period{Name: last7Days, From: costs.From, To: costs.To}
+		var d costData
+		d.Chart = costChart(v, "x", costs, "team")
+		d.forecast(v, f)
+		if c := overviewChart(v, costs, f); (c.Forecast != nil) != want || (d.Chart.Forecast != nil) != want {
+			t.Errorf("in zone %s: forecasts %v and %v, want any: %t", zone, c.Forecast, d.Chart.Forecast, want)
+		}
+	}
+}
+
+// The average of callers begins with the time range, although its first UTC day begins earlier.
+func TestOwnAverage(t *testing.T) {
+	t.Parallel()
+	v := inBerlin()
+	from, to := time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), time.Date(2026, 11, 30, 5, 0, 0, 0, time.UTC)
+	v.period = period{Name: last7Days, From: from.In(v.zone()), To: to.In(v.zone())}
+	costs := &money.Costs{From: from, To: to, Total: "12.50"}
+	for usd, want := range map[string]string{"12.50": "over 6.2 days, since 24 Nov", "0": "over 5.2 days, since 25 Nov"} {
+		day := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+		costs.Rows = []money.Cost{{Start: day, End: day.AddDate(0, 0, 1), USD: usd}, {Start: day.AddDate(0, 0, 2), End: day.AddDate(0, 0, 3), USD: "1"}}
+		if tile := ownCostTiles(v, costs, nil)[1]; tile.Note != want {
+			t.Errorf("%s on the first day: %s, want %s", usd, tile.Note, want)
 		}
 	}
 }

@@ -44,3 +44,21 @@ func TestIdleTable(t *testing.T) {
 		}
 	}
 }
+
+// A resource without costs in the range is linked with a range that includes its costs.
+func TestLinksToResources(t *testing.T) {
+	t.Parallel()
+	v := inBerlin()
+	v.r.URL.RawQuery, v.period.Chosen = "org=acme&range=mtd", true
+	d := costData{by: "resource"}
+	d.Compared.Is.PreviousFrom, d.Compared.Is.To = v.now().AddDate(0, 0, -2), v.now()
+	for _, tt := range []struct{ usd, want string }{
+		{"0.5", "/ui/resources/p1?org=acme&range=mtd"},
+		{"0", "/ui/resources/p1?from=2026-11-28T05%3A20%3A00Z&org=acme&to=2026-11-30T05%3A20%3A00Z"},
+	} {
+		c := money.ComparedCost{CostGroup: money.CostGroup{Resource: "p1", Kind: "pod"}, USD: tt.usd, Previous: "1"}
+		if got := d.drill(v, &c); got != tt.want {
+			t.Errorf("a cost of %s: %s, want %s", tt.usd, got, tt.want)
+		}
+	}
+}

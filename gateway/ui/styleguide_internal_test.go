@@ -109,7 +109,7 @@ func TestStyleGuide(t *testing.T) {
 	orgs := []adminapi.Tenant{{ID: "acme", Teams: []string{"research", "ml"}, Zone: "Europe/Berlin"}, {ID: "globex"}}
 	now := time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
 	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.WithOrgs(orgs) }, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
-	c := New(guard, adminRows(), nil)
+	c := New(guard, adminRows(), nil, 35)
 	guide := template.Must(newShell(Path).ParseFiles("testdata/styleguide.html"))
 	w := httptest.NewRecorder()
 	v := &visit{
@@ -156,7 +156,9 @@ func TestPeriods(t *testing.T) {
 		"from=2026-11-02&to=2026-11-03":    {customPeriod, "2026-11-02T00:00:00+01:00", "2026-11-04T00:00:00+01:00"},
 		"from=2026-11-08":                  {customPeriod, "2026-11-08T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"from=2026-11-09T22:00:00Z":        {customPeriod, "2026-11-09T23:00:00+01:00", "2026-11-10T00:30:00+01:00"},
-		"from=2026-11-05&to=2026-11-03":    {last7Days, "2026-11-04T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
+		"from=2026-11-05&to=2026-11-03":    {customPeriod, "2026-11-05T00:00:00+01:00", "2026-11-04T00:00:00+01:00"},
+		"from=2026-11-11&to=2026-11-12":    {customPeriod, "2026-11-11T00:00:00+01:00", "2026-11-13T00:00:00+01:00"},
+		"from=2026-11-11":                  {customPeriod, "2026-11-11T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"range=forever":                    {last7Days, "2026-11-04T00:00:00+01:00", "2026-11-10T00:30:00+01:00"},
 		"from=2026-11-01&range=24h&to=abc": {last24Hours, "2026-11-09T00:30:00+01:00", "2026-11-10T00:30:00+01:00"},
 	} {
@@ -168,6 +170,48 @@ func TestPeriods(t *testing.T) {
 		if got := [3]string{p.Name, p.From.Format(time.RFC3339), p.To.Format(time.RFC3339)}; got != want {
 			t.Errorf("%q: %q, want %q", query, got, want)
 		}
+		if valid := p.From.Before(p.To) && p.From.Before(now); valid != (p.Fault == "") || p.Fault != "" && p.Chosen {
+			t.Errorf("%q: fault %q, chosen %t", query, p.Fault, p.Chosen)
+		}
+	}
+}
+
+// Costs of a range whose hours are no longer stored are of UTC days with the same dates.
+func TestPeriodsOfOldCosts(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC) // hours since 26 October at 09:00 are stored
+	for _, c := range []struct {
+		zone, query, from, to string
+		days                  bool
+		bucket                string
+	}{
+		{"UTC", "from=2026-10-10&to=2026-10-10", "2026-10-10T00:00:00Z", "2026-10-11T00:00:00Z", true, "day"},
+		{"UTC", "from=2026-10-10&to=2026-10-12", "2026-10-10T00:00:00Z", "2026-10-13T00:00:00Z", false, "day"},
+		{"UTC", "from=2026-10-26T08:00:00Z&to=2026-10-26T10:00:00Z", "2026-10-26T00:00:00Z", "2026-10-27T00:00:00Z", true, "day"},
+		{"UTC", "from=2026-10-26T09:00:00Z&to=2026-10-26T10:00:00Z", "2026-10-26T09:00:00Z", "2026-10-26T10:00:00Z", false, "hour"},
+		{"UTC", "from=2026-10-10", "2026-10-10T00:00:00Z", "2026-11-30T09:30:00Z", false, "day"},
+		{"Europe/Berlin", "range=last-month", "2026-10-01T00:00:00Z", "2026-10-31T23:00:00Z", true, "day"},
+		{"Europe/Berlin", "from=2026-10-01&to=2026-10-20", "2026-10-01T00:00:00Z", "2026-10-21T00:00:00Z", true, "day"},
+		{"Europe/Berlin", "range=mtd", "2026-10-31T23:00:00Z", "2026-11-30T09:30:00Z", false, "day"},
+		{"Pacific/Auckland", "from=2026-10-01&to=2026-10-01", "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z", true, "day"},
+		{"America/Los_Angeles", "from=2026-10-25&to=2026-10-26", "2026-10-25T00:00:00Z", "2026-10-27T00:00:00Z", true, "day"},
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := url.ParseQuery(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPeriod(q, last30Days, now, zone).stored(now, 35)
+		from, to := p.From.UTC().Format(time.RFC3339), p.To.UTC().Format(time.RFC3339)
+		if from != c.from || to != c.to || p.Days != c.days || p.Bucket() != c.bucket {
+			t.Errorf("%s %s: %s to %s, days %t, by %s; want %s to %s, %t, %s", c.zone, c.query, from, to, p.Days, p.Bucket(), c.from, c.to, c.days, c.bucket)
+		}
+	}
+	if p := (period{From: now.Add(-24 * time.Hour), To: now}).stored(now, 1); p.Days {
+		t.Error("the last 24 hours are no longer stored")
 	}
 }
 

@@ -35,6 +35,8 @@ type Team struct {
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
 	Now     func() time.Time
 	Logger  *slog.Logger
+	// HourlyDays is the retention of hourly costs, in days.
+	HourlyDays int
 }
 
 // Answer is a response of the data listener.
@@ -50,7 +52,7 @@ func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
 		path: teamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(),
 		people: members{deps}, sessions: sessions,
-		now: deps.Now, logger: deps.Logger,
+		now: deps.Now, hourlyDays: deps.HourlyDays, logger: deps.Logger,
 	}
 	c.serveCommon()
 	for _, a := range acts() {

@@ -14,7 +14,7 @@ import (
 func teamPages() []*page {
 	return []*page{
 		{name: "my", title: "My team", at: first, icon: "home", load: my},
-		{name: "myspend", title: "Cost", at: "cost", icon: "chart", period: last30Days, load: mySpend},
+		{name: "myspend", title: "Cost", at: "cost", icon: "chart", period: last30Days, costs: true, load: mySpend},
 		{name: "myresources", title: "Resources", at: "resources", icon: "server", load: myResources},
 		{name: "myrequests", title: "Requests", at: "requests", icon: "list", period: last24Hours, load: myDecisions},
 		{name: "myrequest", title: "Request", at: "requests/{id}", under: "myrequests", load: myDecision},
@@ -73,6 +73,9 @@ func ownCostTiles(v *visit, costs *money.Costs, budgets []money.BudgetRow) []til
 	_, sums := costSeries(costs, "", buckets, nil)
 	if i := slices.IndexFunc(sums, func(n float64) bool { return n > 0 }); i >= 0 {
 		from := buckets[i].Start
+		if from.Before(costs.From) { // days are in UTC
+			from = costs.From
+		}
 		if hours := v.period.To.Sub(from).Hours(); hours > 0 {
 			tiles = append(tiles, averageTile(decimal(costs.Total), hours, ", since "+from.In(v.zone()).Format("2 Jan")))
 		}

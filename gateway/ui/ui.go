@@ -40,12 +40,14 @@ type Console struct {
 	// asks names the credential that users paste to log in.
 	asks string
 	// pages lists the pages in the order of the navigation.
-	pages    []*page
-	people   people
-	now      func() time.Time
-	logger   *slog.Logger
-	sessions *Sessions
-	issuers  *identity.Logins
+	pages  []*page
+	people people
+	now    func() time.Time
+	// hourlyDays is the retention of hourly costs, in days.
+	hourlyDays int
+	logger     *slog.Logger
+	sessions   *Sessions
+	issuers    *identity.Logins
 	// rows are the endpoints of the admin listener. unrecorded are the same endpoints without records in the audit log.
 	rows, unrecorded *adminapi.Table
 	// problems caches the badges of the navigation.
@@ -74,11 +76,11 @@ type people interface {
 	asker(r *http.Request, token string, s *session) (adminapi.Principal, error)
 }
 
-// New returns the console for the endpoints of the admin listener.
-func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Console {
+// New returns the console for the endpoints of the admin listener. hourlyDays is the retention of hourly costs, in days.
+func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions, hourlyDays int) *Console {
 	c := &Console{
 		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
-		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: adminapi.NewTable(rows, guard),
+		now: guard.Now, hourlyDays: hourlyDays, logger: guard.Logger, sessions: sessions, rows: adminapi.NewTable(rows, guard),
 		unrecorded: adminapi.NewTable(rows, adminapi.Direct{}),
 	}
 	c.serveCommon()

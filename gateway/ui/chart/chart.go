@@ -30,6 +30,9 @@ type Chart struct {
 	// Now is the end of the recorded values. The bucket that contains Now is incomplete and shows no change. If Now is zero, all buckets are
 	// complete.
 	Now time.Time
+	// From and To are the range of the values. A bucket that is partly outside the range shows no change, too. The zero time means
+	// no bound.
+	From, To time.Time
 	// Buckets are in chronological order and have about equal lengths.
 	Buckets []Bucket
 	Series  []Series

@@ -70,6 +70,10 @@ func TestNoChangeSoFar(t *testing.T) {
 	if !strings.Contains(html, ", so far</time>") || !strings.Contains(html, "&#43;100%") || strings.Contains(html, "-50%") {
 		t.Errorf("want a change of the second day only: %s", html)
 	}
+	c.Now, c.From, c.To = time.Time{}, c.Buckets[0].Start.Add(time.Hour), c.Buckets[2].Start.Add(time.Hour)
+	if html = string(c.HTML()); strings.Contains(html, "so far") || strings.Contains(html, "%</td>") {
+		t.Errorf("want no change against days that are partly outside the range: %s", html)
+	}
 }
 
 // elements returns how many elements of a name a chart has. It fails for markup that is not well-formed, and for inline style and script.

@@ -265,9 +265,14 @@ func (c *Chart) axisLabel(b Bucket, day bool) string {
 	return start.Format("15:04")
 }
 
+// within reports whether a time is within bucket i, and not at its bounds.
+func (c *Chart) within(t time.Time, i int) bool {
+	return c.Buckets[i].Start.Before(t) && t.Before(c.Buckets[i].Start.Add(c.Buckets[i].Length))
+}
+
 // partial reports whether bucket i is incomplete.
 func (c *Chart) partial(i int) bool {
-	return c.Buckets[i].Start.Before(c.Now) && c.Now.Before(c.Buckets[i].Start.Add(c.Buckets[i].Length))
+	return c.within(c.From, i) || c.within(c.To, i) || c.within(c.Now, i)
 }
 
 // Label returns the date of a bucket, with its time and zone if the bucket is shorter than a day.
@@ -283,9 +288,9 @@ func (c *Chart) Label(b Bucket) string {
 }
 
 // compared returns the value that the total of bucket i is compared with: the total of the previous period or, without a previous period,
-// the total of bucket i-1. It returns NaN if that total is missing or if bucket i is incomplete.
+// the total of bucket i-1. It returns NaN if that total is missing or if one of the compared buckets is incomplete.
 func (c *Chart) compared(i int) float64 {
-	if c.partial(i) || c.Previous == nil && i == 0 {
+	if c.partial(i) || c.Previous == nil && (i == 0 || c.partial(i-1)) {
 		return math.NaN()
 	}
 	if c.Previous != nil {
@@ -302,7 +307,7 @@ func (c *Chart) table() (t table) {
 	t.Head = []string{"Time"}
 	for i, b := range c.Buckets {
 		row := tableRow{Label: c.Label(b), Stamp: b.Start.UTC().Format(time.RFC3339), Href: b.Href}
-		if c.partial(i) {
+		if c.within(c.Now, i) {
 			row.Label += ", so far"
 		}
 		add := func(shown bool, name, value string) {
