@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -199,7 +200,7 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// span is a flag for a duration such as 90m or 7d.
+// span is a flag for a duration of at least 0, such as 90m or 7d.
 type span time.Duration
 
 // String implements pflag.Value.
@@ -211,6 +212,9 @@ func (s *span) Type() string { return "duration" }
 // Set implements pflag.Value.
 func (s *span) Set(text string) error {
 	d, err := adminapi.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("must be at least 0s")
+	}
 	*s = span(d)
 	return err
 }

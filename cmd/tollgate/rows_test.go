@@ -189,6 +189,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"decisions --limit 0":            `2 tollgate: invalid argument "0" for "--limit" flag: expected a number from 1 to 1000`,
 		"decisions --since -1h":          `2 tollgate: invalid argument "-1h" for "--since" flag: expected a duration before now`,
 		"keys create --team research":    "2 tollgate: --team requires the argument ORG/KEY",
+		"keys rotate a/b --overlap -2h":  `2 tollgate: invalid argument "-2h" for "--overlap" flag: must be at least 0s`,
 		"keys revoke acme":               `2 tollgate: expected a key as ORG/KEY, got "acme"`,
 		"keys list":                      "2 tollgate: specify an organisation, or a configuration file with -c",
 		"decisions acme":                 `2 tollgate: unexpected argument "acme", did you mean --org acme?`,
