@@ -127,6 +127,16 @@ The exit status is 0 on success, 1 on failure, and 2 for an invalid command line
 	addRows(root)
 	childOf(root, "spend").AddCommand(newAdopt())
 	root.InitDefaultCompletionCmd()
+	completion := childOf(root, "completion")
+	completion.Args, completion.RunE = noSuchCommand, root.RunE
+	root.InitDefaultHelpCmd()
+	childOf(root, "help").Args = func(_ *cobra.Command, args []string) error {
+		topic, rest, err := root.Find(args)
+		if err == nil && topic.HasSubCommands() {
+			err = noSuchCommand(topic, rest)
+		}
+		return err
+	}
 	return root
 }
 
