@@ -193,6 +193,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"completion foo":                 `2 tollgate: unknown command of tollgate completion "foo"; known: bash, fish, powershell, zsh`,
 		"help nope":                      `2 tollgate: unknown command of tollgate "nope"; known: alerts, `,
 		"help limits shw":                `2 tollgate: unknown command of tollgate limits "shw", did you mean "show"?; known: reset, show`,
+		"billing pods --org acme":        "2 tollgate: --org requires --gpu-id, or --grouping by gpuId, team or label:NAME",
 		"keys revoke acme":               `2 tollgate: expected a key as ORG/KEY, got "acme"`,
 		"keys list":                      "2 tollgate: specify an organisation, or a configuration file with -c",
 		"decisions acme":                 `2 tollgate: unexpected argument "acme", did you mean --org acme?`,
