@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	_ "time/tzdata" // the policy working_hours needs time zones that may be missing on the machine
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
@@ -27,6 +29,7 @@ func main() {
 	if code, isChild := jobs.Main(context.Background()); isChild {
 		os.Exit(code)
 	}
+	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // commands report failed calls themselves
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = withEnding(ctx, os.Stderr, os.Exit)
