@@ -151,7 +151,7 @@ func TestNoSettingOfAnOwnFileEscapes(t *testing.T) {
 	urls := []string{"https://127.0.0.1:8081/admin/keys", "https://localhost/", "https://[::1]/", "https://169.254.169.254/latest", "https://10.0.0.1/", "https://0.0.0.0/", "http://127.0.0.1:8081/"}
 	values := map[reflect.Type][]string{
 		reflect.TypeFor[files.Path](): paths, reflect.TypeFor[files.Target](): append(paths, "other.yaml", "acme.yaml"), reflect.TypeFor[files.Credential](): paths,
-		reflect.TypeFor[egress.URL](): urls, reflect.TypeFor[egress.Network](): {"127.0.0.0/8", "10.0.0.0/8", "169.254.0.0/16", "0.0.0.0/0"},
+		reflect.TypeFor[egress.URL](): urls, reflect.TypeFor[egress.Network](): {"127.0.0.0/8", "10.0.0.0/8", "169.254.0.0/16", "0.0.0.0/0", "::ffff:10.0.0.0/104"},
 	}
 	secrets := make([]string, len(paths))
 	for i, p := range paths {

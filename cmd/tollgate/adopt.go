@@ -94,6 +94,7 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 		return err
 	}
 	var errs []error
+	restored := 0
 	for _, r := range l.Resources {
 		m, known := made[r.ID]
 		if !known || r.Team+r.Key != "" || m.Team+m.Key == "" {
@@ -101,7 +102,10 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 		}
 		if err := adopt(ctx, c, url.Values{"org": {org}, "id": {r.ID}, "team": {m.Team}, "key": {m.Key}}, w); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.ID, err))
+			continue
 		}
+		restored++
 	}
-	return errors.Join(errs...)
+	_, err = fmt.Fprintf(w, "%s restored\n", counted(restored, "owner"))
+	return errors.Join(append(errs, err)...)
 }

@@ -54,31 +54,29 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]bill, error) {
 	return sums.rows(), nil
 }
 
-// history returns the ledger's costs of the billed resources, by resource.
+// history returns the ledger's costs of the billed resources, by resource. If there are no bills, it only checks the organisation.
 func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money.Cost, error) {
-	if len(bills) == 0 {
-		return nil, nil
-	}
 	unit, length := "day", 24*time.Hour
 	if b.bucket == "hour" {
 		unit, length = "hour", time.Hour
-	}
-	order := func(x, y bill) int { return cmp.Compare(x.time, y.time) }
-	from, err := time.Parse(time.RFC3339, slices.MinFunc(bills, order).time)
-	if err != nil {
-		return nil, err
-	}
-	to, err := time.Parse(time.RFC3339, slices.MaxFunc(bills, order).time)
-	if err != nil {
-		return nil, err
 	}
 	by := []string{"resource", "gpu"}
 	if b.groups[b.grouping] == "" {
 		by = append(by, b.grouping)
 	}
-	q := url.Values{
-		"org": {b.org}, "by": by, "bucket": {unit},
-		"from": {from.Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
+	q := url.Values{"org": {b.org}, "by": by, "bucket": {unit}}
+	if len(bills) > 0 {
+		order := func(x, y bill) int { return cmp.Compare(x.time, y.time) }
+		from, err := time.Parse(time.RFC3339, slices.MinFunc(bills, order).time)
+		if err != nil {
+			return nil, err
+		}
+		to, err := time.Parse(time.RFC3339, slices.MaxFunc(bills, order).time)
+		if err != nil {
+			return nil, err
+		}
+		q.Set("from", from.Truncate(length).Format(time.RFC3339))
+		q.Set("to", b.end(to).Format(time.RFC3339))
 	}
 	var costs money.Costs
 	if err := b.admin.get(ctx, "/admin/spend/history", q, &costs); err != nil {

@@ -86,6 +86,26 @@ func TestBillingWaits(t *testing.T) {
 	}
 }
 
+// An unknown organisation is an error, also if there are no bills to divide.
+func TestBillingOfAnUnknownOrganisation(t *testing.T) {
+	t.Setenv("TOLLGATE_KEY", "a key")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/admin/") {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"detail":"unknown organisation \"nope\""}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"records":[]}`)
+	}))
+	t.Cleanup(s.Close)
+	for _, by := range []string{"--grouping=team", "--gpu-id=NVIDIA L4"} {
+		code, stdout, stderr := tell(t, "billing", "pods", "--gateway", s.URL, "--admin", s.URL, "--org", "nope", by)
+		if code != exitFailure || !strings.Contains(stderr, `unknown organisation "nope"`) {
+			t.Errorf("%s: exit %d\n%s%s", by, code, stdout, stderr)
+		}
+	}
+}
+
 // Bills are divided as the ledger's costs are: of the bucket, else of the range.
 func TestShares(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 6, n, 0, 0, 0, 0, time.UTC) }

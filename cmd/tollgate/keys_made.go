@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -71,7 +72,7 @@ contacting a gateway.`,
 	f.StringVar(&s.team, "team", "", "team of the caller")
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
 	f.StringVar(&s.owner, "owner", "", "person responsible for the key")
-	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default: never)")
+	f.StringVar(&s.expires, "expires", "", "expiry as a date (00:00 UTC), an RFC 3339 time, or a duration from now such as 90d (default: never)")
 	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default: any address)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of the key, such as minute=60,day=10000")
 	f.StringToStringVar(&s.budget, "budget", nil, "budget of the key, such as per_hour=2.50,gpus=4")
@@ -118,12 +119,12 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 		}
 	}
 	if s.expires != "" {
-		end, err := time.Parse(time.RFC3339, s.expires)
+		end, err := adminapi.ParseTime(s.expires)
 		if length, asLength := adminapi.ParseDuration(s.expires); asLength == nil {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
-			return "", usagef("--expires: must be an RFC 3339 time, or a duration such as 90d")
+			return "", usagef("--expires: must be a date, an RFC 3339 time, or a duration such as 90d")
 		}
 		m["expires"] = end.UTC().Truncate(time.Second)
 	}
@@ -199,7 +200,7 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// span is a flag for a duration such as 90m or 7d.
+// span is a flag for a duration of at least 0, such as 90m or 7d.
 type span time.Duration
 
 // String implements pflag.Value.
@@ -211,6 +212,9 @@ func (s *span) Type() string { return "duration" }
 // Set implements pflag.Value.
 func (s *span) Set(text string) error {
 	d, err := adminapi.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("must be at least 0s")
+	}
 	*s = span(d)
 	return err
 }

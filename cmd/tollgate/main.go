@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	_ "time/tzdata" // the policy working_hours needs time zones that may be missing on the machine
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
@@ -27,6 +29,7 @@ func main() {
 	if code, isChild := jobs.Main(context.Background()); isChild {
 		os.Exit(code)
 	}
+	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // commands report failed calls themselves
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = withEnding(ctx, os.Stderr, os.Exit)
@@ -127,6 +130,16 @@ The exit status is 0 on success, 1 on failure, and 2 for an invalid command line
 	addRows(root)
 	childOf(root, "spend").AddCommand(newAdopt())
 	root.InitDefaultCompletionCmd()
+	completion := childOf(root, "completion")
+	completion.Args, completion.RunE = noSuchCommand, root.RunE
+	root.InitDefaultHelpCmd()
+	childOf(root, "help").Args = func(_ *cobra.Command, args []string) error {
+		topic, rest, err := root.Find(args)
+		if err == nil && topic.HasSubCommands() {
+			err = noSuchCommand(topic, rest)
+		}
+		return err
+	}
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -93,7 +94,11 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		return nil, err
 	}
 	defer g.Close()
-	return g.Questions().Audit(ctx, org)
+	x, err := g.Questions().Audit(ctx, org)
+	if err == nil && x.Ownerless != "" && loaded.Config.Redis.Embedded && callers.HasLedger(g.Questions().Org(org)) {
+		x.Ownerless = "only the gateway itself can read its embedded store"
+	}
+	return x, err
 }
 
 // resultLines returns one line for each policy result about a resource.

@@ -251,11 +251,28 @@ func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	case kindOf(n) != kindString:
 		d.mismatch(n, pl, path)
 	case d.listed(n, pl, path):
+		text := n.Value
+		if _, isNetwork := reflect.TypeAssert[interface{ Masked() netip.Prefix }](v.Addr()); isNetwork {
+			text = unmapped(text)
+		}
 		// The planner has checked the method set of the pointer.
-		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 			d.refused(n, v, path, err)
 		}
 	}
+}
+
+// mappedBits is the length of the prefix of IPv4-mapped addresses, ::ffff:0:0/96 (RFC 4291, section 2.5.5.2).
+const mappedBits = 96
+
+// unmapped returns the IPv4 form of an IPv4-mapped network, and any other text unchanged. Addresses are compared in their IPv4 form, which
+// the IPv4-mapped form of a network does not contain.
+func unmapped(text string) string {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4In6() || p.Bits() < mappedBits {
+		return text
+	}
+	return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits).String()
 }
 
 // refused reports a text that UnmarshalText rejected. For types of the standard library, it replaces the error with a message about the

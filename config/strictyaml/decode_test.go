@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -251,5 +252,24 @@ t.yaml:11:8: level: unknown value "inf" (did you mean "info"?)`
 	all, ok := errors.AsType[strictyaml.Errors](err)
 	if !ok || len(all) != 9 {
 		t.Errorf("error is %T with %d faults, want Errors with 9", err, len(all))
+	}
+}
+
+// An IPv4-mapped network has the IPv4 form, because addresses are compared in this form. Other networks are unchanged.
+func TestNetworksAreUnmapped(t *testing.T) {
+	t.Parallel()
+	type network struct{ netip.Prefix }
+	var got struct {
+		Plain []netip.Prefix `yaml:"plain"`
+		Named []network      `yaml:"named"`
+	}
+	const list = `["::ffff:127.0.0.0/104", "::ffff:a00:5/128", "::ffff:10.1.2.3/104", "::ffff:0:0/96", "::ffff:0:0/95", "::/0", "2001:db8::/32", "10.0.0.0/8"]`
+	if err := strictyaml.Decode("t.yaml", []byte("plain: "+list+"\nnamed: "+list+"\n"), &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"127.0.0.0/8", "10.0.0.5/32", "10.1.2.3/8", "0.0.0.0/0", "::ffff:0.0.0.0/95", "::/0", "2001:db8::/32", "10.0.0.0/8"} {
+		if got.Plain[i].String() != want || got.Named[i].String() != want {
+			t.Errorf("%v and %v, want %s", got.Plain[i], got.Named[i], want)
+		}
 	}
 }

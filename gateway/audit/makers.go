@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -19,13 +20,17 @@ const adoption = http.MethodPost + " /admin/spend/adopt"
 
 // Creators returns the creators of an organisation's resources by resource ID. It reads them from audit log files, which must be passed
 // oldest first. Each Record is copied from the record of the create call. If an admin has assigned the resource to another owner later, the
-// Record has that owner; a Record with a team but no key was assigned by an admin.
+// Record has that owner; a Record with a team but no key was assigned by an admin. If the files contain no line of an audit log, Creators
+// returns an error.
 func Creators(org string, files ...string) (map[string]Record, error) {
-	m := creators{org, make(map[int64]Record), make(map[string]Record)}
+	m := creators{org: org, intents: make(map[int64]Record), made: make(map[string]Record)}
 	for _, name := range files {
 		if err := m.read(name); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
+	}
+	if !m.found {
+		return nil, fmt.Errorf("audit log: %s: contains no entries", strings.Join(files, ", "))
 	}
 	return m.made, nil
 }
@@ -42,6 +47,7 @@ type creators struct {
 	org     string
 	intents map[int64]Record // intents without a result so far
 	made    map[string]Record
+	found   bool // a line of an audit log
 }
 
 func (m *creators) read(name string) error {
@@ -67,6 +73,7 @@ func (m *creators) take(text []byte) {
 	if err != nil {
 		return
 	}
+	m.found = m.found || l.Phase != ""
 	switch l.Phase {
 	case Intent:
 		if l.Operation == adoption || l.Org == m.org && l.Verb == "create" {

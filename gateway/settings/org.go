@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -19,6 +20,7 @@ func (o *Org) validate(at string) []error {
 	var errs fault.Found
 	errs = append(errs, fault.At(at+".id", ratelimit.CheckID(o.ID)), fault.At(at+".contact", checkContact(o.Contact)),
 		fault.At(at+".isolation", o.Isolation.Validate()))
+	errs.If(strings.Contains(o.ID, "/"), at+".id", "must not contain a slash, because commands name a key as ORG/KEY")
 	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members",
 		"must be 'refuse' if callers are isolated: unknown fields can contain IDs of other callers' resources")
 	labels := make(map[string]bool, len(o.Labels))
@@ -66,7 +68,7 @@ func (o *Org) validate(at string) []error {
 
 // Org is the configuration of an organisation.
 type Org struct {
-	ID         string            `yaml:"id,required" doc:"short name, used in Redis keys and logs"`
+	ID         string            `yaml:"id,required" doc:"short name without a slash, used in Redis keys and logs"`
 	Credential strictyaml.Secret `yaml:"credential,required" doc:"platform key, different for each organisation"`
 
 	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"platform key for runs and calls to load-balanced endpoints, with no other permissions; default credential"`

@@ -46,7 +46,7 @@ func (c Config) Validate() error {
 		}
 	}
 	errs.If(c.Recovery > 0 && c.Recovery < MinRecovery, "recovery",
-		"must be at least %v (two heartbeats), or negative to trust a new server immediately, got %v", MinRecovery, c.Recovery)
+		"must be at least %v (two heartbeats), got %v", MinRecovery, c.Recovery)
 	return errors.Join(errs...)
 }
 

@@ -107,7 +107,7 @@ func (p *Param) parse(text string, now time.Time) (any, error) {
 		}
 		return Duration(d), nil
 	case reflect.TypeFor[Timestamp]():
-		at, err := parseMoment(text)
+		at, err := ParseTime(text)
 		if err != nil {
 			return nil, errors.New("expected a date or an RFC 3339 time, e.g. 2026-11-01 or 2026-11-01T09:00:00Z")
 		}
@@ -116,7 +116,7 @@ func (p *Param) parse(text string, now time.Time) (any, error) {
 		if d, err := ParseDuration(text); err == nil && d >= 0 {
 			return Since(now.Add(-d)), nil
 		}
-		at, err := parseMoment(text)
+		at, err := ParseTime(text)
 		if err != nil {
 			return nil, errors.New("expected a duration before now such as 24h or 7d, or a time such as 2026-11-22T15:04:05Z")
 		}
@@ -173,7 +173,8 @@ func Decimal(text string) float64 {
 	return n
 }
 
-func parseMoment(text string) (time.Time, error) {
+// ParseTime parses an RFC 3339 time, or a date, which means 00:00 UTC.
+func ParseTime(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
