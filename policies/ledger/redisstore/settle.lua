@@ -1,6 +1,8 @@
 -- Ends a hold, or opens it. Its texts are in ARGV from index t, its numbers follow index n of the first argument, and the owner of a
 -- job is in KEYS, as team and key, at the given index (0 for none).
 --
+-- The release of a hold that has taken over open holds leaves an open hold, whose ID ends in '-open'.
+--
 -- texts    hold ID, kind, resource ID ('': a one-time cost accrues), team, key, metadata, new ID of an open hold ('': unchanged),
 --          which ends with a commit; then, with an intent: the arguments of finish
 -- numbers  end (0 release, 1 open, 2 commit), time in ms after which an open hold is released, gone (1 or 0), full (1 or 0),
@@ -11,11 +13,6 @@
 
 local RELEASE, OPEN, COMMIT = 0, 1, 2
 
-local function drop(name)
-  forget(name)
-  put(3, name, false)
-end
-
 -- returns the maximum one-time cost of a hold's call
 local function most(h)
   local ok, about = pcall(cjson.decode, h.about)
@@ -25,7 +22,8 @@ end
 
 -- opens a hold, under a new ID unless that is ''
 local function opened(id, held, wait, as)
-  held.open, held.wait = 1, now + wait
+  held.wait = math.max(now + wait, held.open == 0 and held.wait or 0)
+  held.open = 1
   if as ~= '' and as ~= id then
     local other = holdOf(as)
     if other then
@@ -90,6 +88,7 @@ return function(t, n, intent, job)
   local id, res, as = ARGV[t], ARGV[t + 2], ARGV[t + 6]
   local held = holdOf(id)
   if not held and (how == OPEN or ended(id)) then return {0} end
+  if how == RELEASE and held and held.open == 0 and held.wait > 0 then how, as = OPEN, id .. '-open' end
   if how == OPEN then
     opened(id, held, wait, as)
   else
