@@ -328,9 +328,8 @@ type Accounts interface {
 	// outcome of the earlier calls is unknown.
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle commits or releases a hold, or marks it as open. Settling an ended hold changes nothing. If the hold is missing after a loss of
-	// data, a commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. A
-	// commit never lowers amounts that other calls have changed in the meantime, and does not add a resource that was removed before the
-	// commit arrived.
+	// data, a commit still records the resource or its one-time cost, or removes the resource. A commit never lowers amounts that other
+	// calls have changed in the meantime, and does not add a resource that was removed before the commit arrived.
 	Settle(ctx context.Context, org string, s *Settlement) error
 	// Adjust makes adjustments and returns the outcome of each. Each adjustment is atomic, but the list is not: if Adjust returns an error,
 	// the adjustments at the beginning of the list may have been made.

@@ -64,15 +64,14 @@ local function commit(res, new, held, gone, from)
     end
   end
   if gone then
-    new = nil
-    alone = alone or not held and old ~= nil and old.pending == 0
+    new = nil -- later commits of overlapping calls do not add the resource again
     forget('gone:' .. res)
   elseif old and not alone then
     for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
   elseif not old and ended('gone:' .. res) then
     new = nil -- removed before this commit arrived
   end
-  if not new and not (old and alone) then return end
+  if not new and not old then return end
   replace(res, old, new, from)
   if not held or not new or from > 0 then return end
   local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0

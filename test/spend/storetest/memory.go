@@ -339,8 +339,6 @@ func (l *accounts) commit(s *ledger.Settlement, h *hold, now int64) {
 		l.forget(tombstone(s.Resource), now)
 	}
 	switch {
-	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
-		return
 	case r == nil && l.hasEnded(tombstone(s.Resource), now):
 		return // removed before this commit arrived
 	case s.Gone:
