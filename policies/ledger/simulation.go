@@ -88,6 +88,9 @@ func (s *Simulation) Settle(st *Settlement) {
 func (s *Simulation) commit(st *Settlement, h *Hold) {
 	next := Record{ID: st.Resource, Kind: h.Kind, Owner: h.Owner, Metadata: h.Metadata, Amounts: st.Amounts.Clamped()}
 	if old := s.resource(st.Resource); old != nil {
+		if st.Gone && old.Kind != h.Kind {
+			return
+		}
 		if old.Pending > 0 {
 			next.Amounts = next.Amounts.max(old.Amounts)
 		}

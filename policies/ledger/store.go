@@ -199,7 +199,7 @@ type Settlement struct {
 	Kind, Resource string
 	Owner          Owner
 	Metadata       Metadata
-	// Amounts are the current amounts of the resource. Gone is set if the resource no longer exists.
+	// Amounts are the current amounts of the resource. Gone is set if no resource of this kind and ID exists.
 	Amounts Amounts
 	Gone    bool
 	// From is the time when the cost of a new resource began, or when the cost of another resource changed. Zero means the time of the

@@ -63,6 +63,7 @@ local function commit(res, new, held, gone, from)
       alone = held ~= nil and old.version == held.base and old.pending == 0
     end
   end
+  if gone and old and old.kind ~= new.kind then return end -- the ID belongs to a resource of another kind
   if gone then
     new = nil -- later commits of overlapping calls do not add the resource again
     forget('gone:' .. res)

@@ -335,6 +335,9 @@ func (l *accounts) commit(s *ledger.Settlement, h *hold, now int64) {
 			alone = h != nil && r.Version == h.base && r.Pending == 0
 		}
 	}
+	if s.Gone && r != nil && r.Kind != next.Kind {
+		return // the ID belongs to a resource of another kind
+	}
 	if s.Gone {
 		l.forget(tombstone(s.Resource), now)
 	}

@@ -351,9 +351,12 @@ func testOverlapGone(h *harness) {
 	p := teamPerHour(100 * usd)
 	id, _ := h.reserve(p, pod(3))
 	h.commit(id, "p1", pod(3))
-	h.ask(p, &ledger.Reservation{Hold: "start", Resource: "p1", Owner: ann, After: pod(10)})
-	h.ask(p, &ledger.Reservation{Hold: "delete", Resource: "p1", Owner: ann, Free: true})
-	h.settle(ledger.Settlement{Hold: "delete", End: ledger.Commit, Resource: "p1", Gone: true})
+	h.ask(p, &ledger.Reservation{Hold: "start", Kind: "pod", Resource: "p1", Owner: ann, After: pod(10)})
+	for _, kind := range []string{"endpoint", "pod"} {
+		h.counts(pod(3), ledger.Amounts{ledger.Burn: 7})
+		h.ask(p, &ledger.Reservation{Hold: "delete " + kind, Kind: kind, Resource: "p1", Owner: ann, Free: true})
+		h.settle(ledger.Settlement{Hold: "delete " + kind, End: ledger.Commit, Kind: kind, Resource: "p1", Gone: true})
+	}
 	h.counts(ledger.Amounts{}, ledger.Amounts{ledger.Burn: 7})
 	h.commit("start", "p1", pod(10)) // late
 	h.counts(ledger.Amounts{}, ledger.Amounts{})
