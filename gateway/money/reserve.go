@@ -342,6 +342,8 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	case filter.IsFailureStatus(status):
 		open.ResolveWithin = 0 // the resource is searched for once
 		return open
+	case status == http.StatusNotFound && r.Verb == operation.VerbDelete && r.Admitted && r.Owner != (ledger.Owner{}):
+		return f.removed(ctx, ex, r) // the ledger has the resource, and an earlier call may have deleted it
 	case filter.IsRefusalStatus(status):
 		return &ledger.Settlement{End: ledger.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:

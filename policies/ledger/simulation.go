@@ -1,6 +1,9 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Simulation is a copy of an organisation's ledger at one moment, for dry runs. Reservations and settlements change only the copy, and its
 // time does not advance. It is not safe for concurrent use.
@@ -12,10 +15,11 @@ func NewSimulation(s State) *Simulation { return &Simulation{s} }
 // Reserve reserves the cost of a call under a plan; see [Ledger.Reserve].
 func (s *Simulation) Reserve(p *Plan, r Reservation) Quote {
 	var before Amounts
+	pending := false
 	if r.Resource != "" {
 		r.Owner = Owner{}
 		if record := s.resource(r.Resource); record != nil {
-			r.Owner, before = record.Owner, record.Amounts
+			r.Owner, before, pending = record.Owner, record.Amounts, record.Pending > 0
 		}
 	}
 	r.Horizon, r.Limits = p.Horizon, p.limits(&r)
@@ -23,9 +27,18 @@ func (s *Simulation) Reserve(p *Plan, r Reservation) Quote {
 	if !r.Free {
 		more = r.After.Clamped().Excess(before)
 	}
+	taken := func(h Hold) bool { return pending && h.CoveredBy(r.Resource, r.Owner, more) }
+	var covered Amounts
+	var until time.Time
+	for _, h := range s.state.Holds {
+		if taken(h) {
+			covered.add(h.Amounts, 1)
+			until = h.Until
+		}
+	}
 	out := Outcome{Now: s.state.Now, Ends: s.state.Zone.Ends(s.state.Now)}
 	for i, scope := range r.Owner.Scopes() {
-		out.Levels = append(out.Levels, s.balance(scope).levels(&s.state, more, r.Horizon))
+		out.Levels = append(out.Levels, s.balance(scope).levels(&s.state, more.Excess(covered), r.Horizon))
 		for c, limit := range r.Limits[i] {
 			if level := out.Levels[i][c]; out.Status == Admitted && limit > 0 && level.Needs > 0 && level.Sum() > limit {
 				out.Status, out.Scope, out.Ceiling = Refused, i, c
@@ -33,9 +46,10 @@ func (s *Simulation) Reserve(p *Plan, r Reservation) Quote {
 		}
 	}
 	if out.Status == Admitted {
+		s.reserved(r.Owner, covered, -1)
 		s.reserved(r.Owner, more, 1)
-		s.state.Holds = append(s.state.Holds, Hold{
-			ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata,
+		s.state.Holds = append(slices.DeleteFunc(s.state.Holds, taken), Hold{
+			ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Until: until,
 		})
 	}
 	return p.quote(&r, &out)
@@ -48,6 +62,10 @@ func (s *Simulation) Settle(st *Settlement) {
 		return
 	}
 	h := s.state.Holds[i]
+	if st.End == Release && !h.Open && !h.Until.IsZero() {
+		s.state.Holds[i].Open = true
+		return
+	}
 	s.state.Holds = slices.Delete(s.state.Holds, i, i+1)
 	s.reserved(h.Owner, h.Amounts, -1)
 	switch {
@@ -70,7 +88,7 @@ func (s *Simulation) Settle(st *Settlement) {
 func (s *Simulation) commit(st *Settlement, h *Hold) {
 	next := Record{ID: st.Resource, Kind: h.Kind, Owner: h.Owner, Metadata: h.Metadata, Amounts: st.Amounts.Clamped()}
 	if old := s.resource(st.Resource); old != nil {
-		if st.Gone && old.Pending > 0 {
+		if st.Gone && old.Kind != h.Kind {
 			return
 		}
 		if old.Pending > 0 {

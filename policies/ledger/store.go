@@ -199,7 +199,7 @@ type Settlement struct {
 	Kind, Resource string
 	Owner          Owner
 	Metadata       Metadata
-	// Amounts are the current amounts of the resource. Gone is set if the resource no longer exists.
+	// Amounts are the current amounts of the resource. Gone is set if no resource of this kind and ID exists.
 	Amounts Amounts
 	Gone    bool
 	// From is the time when the cost of a new resource began, or when the cost of another resource changed. Zero means the time of the
@@ -269,9 +269,16 @@ type Hold struct {
 	Metadata Metadata
 	Holder   Holder
 	At       time.Time
-	// Open is set if the outcome of the call is unknown. Until is the time when an open hold is released if no result is found.
+	// Open is set if the outcome of the call is unknown. Until is the time when an open hold is released if no result is found. If the hold
+	// of a call in progress has taken over open holds, Until is the latest of their times.
 	Open  bool
 	Until time.Time
+}
+
+// CoveredBy reports whether the hold of a call that changes a resource of an owner takes over h; see [Accounts].Reserve. more are the
+// amounts that the call adds to the resource.
+func (h *Hold) CoveredBy(resource string, owner Owner, more Amounts) bool {
+	return h.Open && h.Resource == resource && h.Owner == owner && h.Amounts != (Amounts{}) && !h.Amounts.Above(more)
 }
 
 // Balance is the account of one scope.
@@ -316,11 +323,13 @@ type Job struct {
 
 // Accounts is the part of a [Store] that a [Ledger] uses.
 type Accounts interface {
+	// Reserve reserves the amounts of a call. The hold takes over the open holds of the same resource and owner that it covers: they end, and
+	// the call needs only the amounts in addition to theirs. If such a hold is released, an open hold with its amounts remains, because the
+	// outcome of the earlier calls is unknown.
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle commits or releases a hold, or marks it as open. Settling an ended hold changes nothing. If the hold is missing after a loss of
-	// data, a commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. A
-	// commit never lowers amounts that other calls have changed in the meantime, and does not add a resource that was removed before the
-	// commit arrived.
+	// data, a commit still records the resource or its one-time cost, or removes the resource. A commit never lowers amounts that other
+	// calls have changed in the meantime, and does not add a resource that was removed before the commit arrived.
 	Settle(ctx context.Context, org string, s *Settlement) error
 	// Adjust makes adjustments and returns the outcome of each. Each adjustment is atomic, but the list is not: if Adjust returns an error,
 	// the adjustments at the beginning of the list may have been made.

@@ -27,6 +27,12 @@ local function forget(id)
   put(4, id, format('%.0f', at))
 end
 
+-- ends a hold
+local function drop(name)
+  forget(name)
+  put(3, name, false)
+end
+
 -- records a change of a resource's rate that takes effect at a time, or a one-time cost
 local function note(id, r, rate, at, once)
   if rate == 0 and once == 0 then return end

@@ -22,8 +22,8 @@
 --             the total: start, accrued, carry, then the other committed and reserved amounts if any of them is not 0. Records
 --             of earlier versions end with the month
 --   resource  version, since, pending, six amounts, changed, the other amounts if any is not 0 / kind / team / key / metadata (JSON)
---   hold      time, open (1 or 0), until, version of the resource, six amounts, the other amounts if any is not 0
---             / kind / resource / team / key / metadata (JSON) / holder ('' if unknown)
+--   hold      time, open (1 or 0), until (also set if open holds were taken over), version of the resource, six amounts, the other amounts
+--             if any is not 0 / kind / resource / team / key / metadata (JSON) / holder ('' if unknown)
 --   change    time, increase of the rate in micro-dollars per hour, one-time cost in micro-dollars / kind / resource
 --             ('' for one-time costs) / team / key / metadata (JSON)
 --

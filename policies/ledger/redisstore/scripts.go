@@ -30,7 +30,7 @@ func script(name string) *redis.Script {
 
 // callsScript returns the script for reservations and settlements. It creates the functions for each of them only if a call needs them.
 func callsScript() *redis.Script {
-	return nested(source("clock"), source("intent"), source("ledger"), source("common"), localFunction("reserving", "noting", "reserve")+
+	return nested(source("clock"), source("intent"), source("ledger"), source("common"), localFunction("reserving", "noting", "changing", "reserve")+
 		localFunction("settling", "finishing", "changing", "settle")+source("calls"))
 }
 

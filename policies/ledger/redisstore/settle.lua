@@ -1,6 +1,8 @@
 -- Ends a hold, or opens it. Its texts are in ARGV from index t, its numbers follow index n of the first argument, and the owner of a
 -- job is in KEYS, as team and key, at the given index (0 for none).
 --
+-- The release of a hold that has taken over open holds leaves an open hold, whose ID ends in '-open'.
+--
 -- texts    hold ID, kind, resource ID ('': a one-time cost accrues), team, key, metadata, new ID of an open hold ('': unchanged),
 --          which ends with a commit; then, with an intent: the arguments of finish
 -- numbers  end (0 release, 1 open, 2 commit), time in ms after which an open hold is released, gone (1 or 0), full (1 or 0),
@@ -11,11 +13,6 @@
 
 local RELEASE, OPEN, COMMIT = 0, 1, 2
 
-local function drop(name)
-  forget(name)
-  put(3, name, false)
-end
-
 -- returns the maximum one-time cost of a hold's call
 local function most(h)
   local ok, about = pcall(cjson.decode, h.about)
@@ -25,7 +22,8 @@ end
 
 -- opens a hold, under a new ID unless that is ''
 local function opened(id, held, wait, as)
-  held.open, held.wait = 1, now + wait
+  held.wait = math.max(now + wait, held.open == 0 and held.wait or 0)
+  held.open = 1
   if as ~= '' and as ~= id then
     local other = holdOf(as)
     if other then
@@ -65,16 +63,16 @@ local function commit(res, new, held, gone, from)
       alone = held ~= nil and old.version == held.base and old.pending == 0
     end
   end
+  if gone and old and old.kind ~= new.kind then return end -- the ID belongs to a resource of another kind
   if gone then
-    new = nil
-    alone = alone or not held and old ~= nil and old.pending == 0
+    new = nil -- later commits of overlapping calls do not add the resource again
     forget('gone:' .. res)
   elseif old and not alone then
     for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
   elseif not old and ended('gone:' .. res) then
     new = nil -- removed before this commit arrived
   end
-  if not new and not (old and alone) then return end
+  if not new and not old then return end
   replace(res, old, new, from)
   if not held or not new or from > 0 then return end
   local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
@@ -90,6 +88,7 @@ return function(t, n, intent, job)
   local id, res, as = ARGV[t], ARGV[t + 2], ARGV[t + 6]
   local held = holdOf(id)
   if not held and (how == OPEN or ended(id)) then return {0} end
+  if how == RELEASE and held and held.open == 0 and held.wait > 0 then how, as = OPEN, id .. '-open' end
   if how == OPEN then
     opened(id, held, wait, as)
   else

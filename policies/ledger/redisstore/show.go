@@ -135,7 +135,7 @@ func decodeHold(id, text string) (ledger.Hold, error) {
 		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: ledger.DecodeAmounts(n, 4, n[4+ledger.LegacyDimensions:]),
 		Kind: lines[0], Resource: lines[1], Owner: ledger.Owner{Team: lines[2], Key: lines[3]}, Holder: ledger.HolderOf(lines[5]),
 	}
-	if h.Open {
+	if n[2] > 0 {
 		h.Until = time.UnixMilli(n[2])
 	}
 	return h, json.Unmarshal([]byte(lines[4]), &h.Metadata)

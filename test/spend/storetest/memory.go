@@ -160,6 +160,16 @@ func (m *Memory) Reserve(_ context.Context, org string, r *ledger.Reservation) (
 	if r.Free || held != nil {
 		more = ledger.Amounts{}
 	}
+	var taken []*hold
+	until, needed := time.Time{}, more
+	for _, h := range l.holds {
+		if record != nil && record.Pending > 0 && h.CoveredBy(r.Resource, r.Owner, more) {
+			taken, needed = append(taken, h), needed.Excess(h.Amounts)
+			if h.Until.After(until) {
+				until = h.Until
+			}
+		}
+	}
 	out.Held = more
 	if held != nil {
 		out.Held = held.Amounts
@@ -170,7 +180,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *ledger.Reservation) (
 		a := &accounts[i]
 		*a = *cmp.Or(l.accounts[s], newAccount(now, &l.calendar))
 		a.touch(now, &l.calendar)
-		out.Levels = append(out.Levels, a.levels(more, r.Horizon, &l.calendar))
+		out.Levels = append(out.Levels, a.levels(needed, r.Horizon, &l.calendar))
 		for c, limit := range r.Limits[i] {
 			if limit == 0 {
 				out.Levels[i][c] = ledger.Level{}
@@ -184,16 +194,23 @@ func (m *Memory) Reserve(_ context.Context, org string, r *ledger.Reservation) (
 		return out, nil
 	}
 	for i, s := range scopes {
-		add(&accounts[i].reserved, more, 1)
 		l.accounts[s] = &accounts[i]
+	}
+	for _, h := range taken {
+		l.end(h, &ledger.Settlement{Hold: h.ID, End: ledger.Release}, now)
+	}
+	for _, a := range l.of(r.Owner, now) {
+		add(&a.reserved, more, 1)
 	}
 	h := &hold{Hold: ledger.Hold{
 		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder,
-		At: time.UnixMilli(now),
+		At: time.UnixMilli(now), Until: until,
 	}, at: now}
 	if record != nil {
-		h.base = record.Version
 		record.Pending++
+		if len(taken) == 0 {
+			h.base = record.Version
+		}
 	}
 	l.holds[r.Hold] = h
 	l.note(r.Intent, now)
@@ -229,19 +246,24 @@ func (m *Memory) Settle(_ context.Context, org string, s *ledger.Settlement) err
 	if h == nil && l.hasEnded(s.Hold, now) {
 		return nil
 	}
-	if s.End == ledger.Open {
-		if h != nil {
-			l.open(h, s, now)
-		}
-		return nil
+	switch {
+	case s.End == ledger.Release && h != nil && !h.Open && !h.Until.IsZero(): // it has taken over open holds
+		l.open(h, &ledger.Settlement{ResolveWithin: s.ResolveWithin, NewID: s.Hold + "-open"}, now)
+	case s.End != ledger.Open:
+		l.end(h, s, now)
+	case h != nil:
+		l.open(h, s, now)
 	}
-	l.end(h, s, now)
 	return nil
 }
 
 // open marks a hold as open, under another ID if the settlement has one.
 func (l *accounts) open(h *hold, s *ledger.Settlement, now int64) {
-	h.Open, h.Until = true, time.UnixMilli(now+s.ResolveWithin.Milliseconds())
+	until := time.UnixMilli(now + s.ResolveWithin.Milliseconds())
+	if h.Open || until.After(h.Until) {
+		h.Until = until
+	}
+	h.Open = true
 	if s.NewID == "" || s.NewID == h.ID {
 		return
 	}
@@ -313,12 +335,13 @@ func (l *accounts) commit(s *ledger.Settlement, h *hold, now int64) {
 			alone = h != nil && r.Version == h.base && r.Pending == 0
 		}
 	}
+	if s.Gone && r != nil && r.Kind != next.Kind {
+		return // the ID belongs to a resource of another kind
+	}
 	if s.Gone {
 		l.forget(tombstone(s.Resource), now)
 	}
 	switch {
-	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
-		return
 	case r == nil && l.hasEnded(tombstone(s.Resource), now):
 		return // removed before this commit arrived
 	case s.Gone:

@@ -60,7 +60,7 @@ func testPeriods(h *harness) {
 		id, _ := h.reserve(free, pod(17.64*usd))
 		h.commit(id, "once", pod(17.64*usd))
 		h.advance(time.Hour)
-		h.ask(free, &ledger.Reservation{Hold: "gone" + h.org, Resource: "once", Owner: ann, Free: true})
+		h.ask(free, &ledger.Reservation{Hold: "gone" + h.org, Kind: "pod", Resource: "once", Owner: ann, Free: true})
 		h.settle(ledger.Settlement{Hold: "gone" + h.org, End: ledger.Commit, Resource: "once", Gone: true})
 		h.advance(time.Hour) // it is 14:00 and 17.64 have accrued
 		for i := range 2 {
