@@ -112,8 +112,8 @@ type Exchange struct {
 	// pipeline is the configuration under which the exchange runs.
 	pipeline *Pipeline
 
-	// RequestID is the caller's X-Request-Id, or DecisionID if that header is missing or malformed. DecisionID is a new ID that identifies the
-	// exchange in explanations.
+	// RequestID is the caller's X-Request-Id, or DecisionID if that header is missing or malformed, or contains a caller's key. DecisionID is a
+	// new ID that identifies the exchange in explanations.
 	RequestID, DecisionID string
 	Dialect               route.Dialect
 	// Route is nil until the request is matched.
@@ -181,12 +181,10 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	return c
 }
 
-// callers returns the known callers, nil without a pipeline.
-func (ex *Exchange) callers() *Callers {
-	if ex.pipeline == nil {
-		return nil
-	}
-	return ex.pipeline.Callers
+// containsKey reports whether text contains a key of a caller. It is false without a pipeline.
+func (ex *Exchange) containsKey(text string) bool {
+	p := ex.pipeline
+	return p != nil && p.Callers != nil && p.Callers.Directory != nil && p.Callers.Directory.ContainsKey(text)
 }
 
 // enterStage records that the exchange has reached a stage.
@@ -249,7 +247,7 @@ func (ex *Exchange) Snapshot() *Exchange {
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers(); !ex.Progress.keylessPath && c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
+	if !ex.Progress.keylessPath && ex.containsKey(unescaped(ex.In.Path)) {
 		path, params = "", nil // they contain a key
 	}
 	r.ex = Exchange{

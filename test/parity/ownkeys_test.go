@@ -60,6 +60,9 @@ func TestKeysInLongerTextsStayInside(t *testing.T) {
 		{"query name", "GET", "/v2/pods?%s=1", "", "", "%s"},
 		{"labels", "POST", "/v2/pods", fmt.Sprintf(pod, ""), "X-Tollgate-Labels: job=%s", "header"},
 		{"last event", "GET", "/v2/pods/p1/logs", "", "Last-Event-ID: %s", "header"},
+		{"request id", "GET", "/v2/pods", "", "X-Request-Id: %s", "header"},
+		{"request id in longer text", "GET", "/v2/pods", "", "X-Request-Id: job-%s.2", "%s"},
+		{"program", "GET", "/v2/pods", "", "User-Agent: job/1 (%s)", "header"},
 		{"GraphQL env", "POST", "/graphql", `{"query":"mutation($k: String) { saveTemplate(input: {name: \"t\", imageName: \"i\", dockerArgs: \"\", containerDiskInGb: 5, volumeInGb: 0, env: [{key: \"K\", value: $k}]}) { id } }","variables":{"k":"%s"}}`, "", "%s"},
 		{"GraphQL id", "POST", "/graphql", `{"query":"query($k: String) { pod(input: {podId: $k}) { id } }","variables":{"k":"%s"}}`, "", "%s"},
 	}
