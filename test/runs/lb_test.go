@@ -145,7 +145,7 @@ func TestWorkersGetNoKeyOfACaller(t *testing.T) {
 	}
 	r := with("")
 	a := r.ask(t, "POST", "/lb/e1/x?q=1", imported, imported, "X-Api-Key: "+imported, "X-Backup: Basic user:"+imported, "X-Glued: a"+imported+"b", "X-Other: yes", "Content-Type: text/plain")
-	if told := a.Header.Get("X-Tollgate-Warning"); a.Status != 200 || !strings.Contains(told, "removed from the headers because of a gateway key: X-Api-Key, X-Backup, X-Glued") {
+	if told := a.Header.Get("X-Tollgate-Warning"); a.Status != 200 || !strings.Contains(told, "removed from the headers because of a gateway key or token: X-Api-Key, X-Backup, X-Glued") {
 		t.Errorf("headers: %d %s, warning %q", a.Status, a.Body, told)
 	}
 	if h := seen.Header; h.Get("X-Api-Key")+h.Get("X-Backup")+h.Get("X-Glued") != "" || h.Get("X-Other") != "yes" || body != imported {
