@@ -215,13 +215,16 @@ func (ex *Exchange) Stages() (request, call []string) {
 	return ex.Progress.stages[:ex.Progress.callStart-1], ex.Progress.stages[ex.Progress.callStart-1:]
 }
 
-// Target returns the path and query of the v2 call as a request target.
+// Target returns the path and query of the v2 call as a request target, with the IDs that the caller sent in place of unused ones.
 func (ex *Exchange) Target() string {
-	path, query := ex.PathAndQuery()
-	if query == "" {
-		return path
+	target, query := ex.PathAndQuery()
+	if query != "" {
+		target += "?" + query
 	}
-	return path + "?" + query
+	for other, id := range ex.Access.hidden {
+		target = strings.ReplaceAll(target, other, url.QueryEscape(id))
+	}
+	return target
 }
 
 // PathAndQuery returns the escaped path and the encoded query of the v2 call.
