@@ -198,6 +198,11 @@ func TestWorkersDoNotReachTheOrigin(t *testing.T) {
 			}
 		}
 		w.Header().Set("Content-Security-Policy", "default-src *")
+		if r.URL.Path == "/untyped" {
+			w.Header()["Content-Type"] = nil
+			_, _ = io.WriteString(w, "<html><script>alert(1)</script></html>")
+			return
+		}
 		if r.URL.Path == "/long" {
 			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 			return
@@ -206,6 +211,9 @@ func TestWorkersDoNotReachTheOrigin(t *testing.T) {
 	}))
 	t.Cleanup(worker.Close)
 	r := newRig(t, balancedAt(t, worker.URL))
+	if a := r.ask(t, "GET", "/lb/e1/untyped", "key_research", ""); a.Status != 200 || a.Header.Values("Content-Type") != nil {
+		t.Errorf("a body without a type: %d %q, want 200 without a type", a.Status, a.Header.Values("Content-Type"))
+	}
 	for _, path := range []string{"/short", "/long"} {
 		a := r.ask(t, "GET", "/lb/e1"+path, "key_research", "")
 		for name := range removed {
