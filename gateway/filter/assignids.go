@@ -18,13 +18,20 @@ type AssignIDs struct{}
 // Name implements Filter.
 func (AssignIDs) Name() string { return StageAssignIDs }
 
-// Request generates the decision ID, which contains the time of arrival. The request ID is the caller's X-Request-Id if it is well-formed,
-// and the decision ID otherwise.
+// maskedAgent replaces a User-Agent that contains a key.
+const maskedAgent = "masked: contains a gateway key"
+
+// Request generates the decision ID, which contains the time of arrival. The request ID is the caller's X-Request-Id if it is well-formed
+// and contains no caller's key, and the decision ID otherwise. Request also masks a User-Agent that contains a key in the event.
 func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
 	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
-	if !wellFormedID(ex.RequestID) {
+	if !wellFormedID(ex.RequestID) || ex.containsKey(ex.RequestID) {
 		ex.RequestID = ex.DecisionID
+	}
+	// A key that begins in the recorded part of the agent may end after it, but a key is not longer than that part.
+	if agent := ex.Event.Agent; ex.containsKey(agent[:min(len(agent), 2*maxText)]) {
+		ex.Event.Agent = maskedAgent
 	}
 	ex.Event.DecisionID, ex.Event.RequestID = ex.DecisionID, ex.RequestID
 	return nil

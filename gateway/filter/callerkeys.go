@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
-// StripCallerKeys prevents callers' keys from reaching the platform. Some clients put their own key into the environment of the resources
-// they create. See [identity.Directory.ContainsKey] for how keys are recognised.
+// StripCallerKeys prevents callers' keys, and the token of the request, from reaching the platform. Some clients put their own key into the
+// environment of the resources they create. See [identity.Directory.ContainsKey] for how keys are recognised.
 type StripCallerKeys struct{}
 
 // Name implements Filter.
@@ -26,15 +26,14 @@ func (StripCallerKeys) Name() string { return "strip caller keys" }
 // variable or header. It does not search the content meant for workers: inputs of jobs, chat bodies, and bodies for load-balanced
 // endpoints.
 func (StripCallerKeys) Request(_ context.Context, ex *Exchange) error {
-	holds := ex.pipeline.Callers.Directory.ContainsKey
-	at := ex.keyInHead(holds)
+	at := ex.keyInHead(ex.containsKey)
 	if at == "" {
-		at = ex.keyInBody(holds)
+		at = ex.keyInBody(ex.containsKey)
 	}
 	if at != "" {
 		ex.Event.Unknown = nil // contains the path
-		p := problem.Invalid.New("the request contains a gateway key; remove it")
-		p.Errors = []string{at + ": contains a gateway key"}
+		p := problem.Invalid.New("the request contains a gateway key or token; remove it")
+		p.Errors = []string{at + ": contains a gateway key or token"}
 		return p
 	}
 	return nil
@@ -200,10 +199,10 @@ func (StripCallerKeys) Notes(ex *Exchange, _ string) []string { return ex.remove
 // removedKeyTexts describes the parts of a call that were removed because they contained a key.
 func (ex *Exchange) removedKeyTexts() (texts []string) {
 	if list := ex.Body.removedVars; len(list) > 0 {
-		texts = append(texts, "removed from env because of a gateway key: "+strings.Join(list, ", "))
+		texts = append(texts, "removed from env because of a gateway key or token: "+strings.Join(list, ", "))
 	}
 	if list := ex.Body.removedHeaders; len(list) > 0 {
-		texts = append(texts, "removed from the headers because of a gateway key: "+strings.Join(list, ", "))
+		texts = append(texts, "removed from the headers because of a gateway key or token: "+strings.Join(list, ", "))
 	}
 	return texts
 }

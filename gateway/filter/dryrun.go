@@ -48,10 +48,10 @@ func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	return err
 }
 
-// ForDryRun returns a copy of the request without the headers for dry runs, idempotency and authorization.
+// ForDryRun returns a copy of the request without the headers for dry runs and idempotency.
 func (in Inbound) ForDryRun() Inbound {
 	in.Header = in.Header.Clone()
-	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey, "Authorization"} {
+	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey} {
 		in.Header.Del(name)
 	}
 	return in

@@ -112,8 +112,8 @@ type Exchange struct {
 	// pipeline is the configuration under which the exchange runs.
 	pipeline *Pipeline
 
-	// RequestID is the caller's X-Request-Id, or DecisionID if that header is missing or malformed. DecisionID is a new ID that identifies the
-	// exchange in explanations.
+	// RequestID is the caller's X-Request-Id, or DecisionID if that header is missing or malformed, or contains a caller's key. DecisionID is a
+	// new ID that identifies the exchange in explanations.
 	RequestID, DecisionID string
 	Dialect               route.Dialect
 	// Route is nil until the request is matched.
@@ -181,12 +181,15 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	return c
 }
 
-// callers returns the known callers, nil without a pipeline.
-func (ex *Exchange) callers() *Callers {
-	if ex.pipeline == nil {
-		return nil
+// containsKey reports whether text contains a key of a caller, or the credential in the request's Authorization header, which may be a
+// token. It is false without a pipeline.
+func (ex *Exchange) containsKey(text string) bool {
+	p := ex.pipeline
+	if p == nil || p.Callers == nil || p.Callers.Directory == nil {
+		return false
 	}
-	return ex.pipeline.Callers
+	sent, _ := bearer(ex.In.Header.Get("Authorization"), route.GraphQL)
+	return sent != "" && strings.Contains(text, sent) || p.Callers.Directory.ContainsKey(text)
 }
 
 // enterStage records that the exchange has reached a stage.
@@ -212,13 +215,16 @@ func (ex *Exchange) Stages() (request, call []string) {
 	return ex.Progress.stages[:ex.Progress.callStart-1], ex.Progress.stages[ex.Progress.callStart-1:]
 }
 
-// Target returns the path and query of the v2 call as a request target.
+// Target returns the path and query of the v2 call as a request target, with the IDs that the caller sent in place of unused ones.
 func (ex *Exchange) Target() string {
-	path, query := ex.PathAndQuery()
-	if query == "" {
-		return path
+	target, query := ex.PathAndQuery()
+	if query != "" {
+		target += "?" + query
 	}
-	return path + "?" + query
+	for other, id := range ex.Access.hidden {
+		target = strings.ReplaceAll(target, other, url.QueryEscape(id))
+	}
+	return target
 }
 
 // PathAndQuery returns the escaped path and the encoded query of the v2 call.
@@ -249,7 +255,7 @@ func (ex *Exchange) Snapshot() *Exchange {
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers(); !ex.Progress.keylessPath && c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
+	if !ex.Progress.keylessPath && ex.containsKey(unescaped(ex.In.Path)) {
 		path, params = "", nil // they contain a key
 	}
 	r.ex = Exchange{

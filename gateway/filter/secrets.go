@@ -41,7 +41,7 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	if iso.exempts(ex.Caller) {
 		return nil
 	}
-	found := operation.SecretReferences(ex.Evaluation.Input.Resource.After)
+	found := ex.secretReferences()
 	if len(found) == 0 {
 		return nil
 	}
@@ -56,9 +56,22 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	}
 	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows only the detail
 	for _, s := range found {
+		if s.Pointer == "/value" {
+			s.Name = "" // a part of the value of a secret, which a refusal must not repeat
+		}
 		p.Errors = append(p.Errors, fmt.Sprintf("%s: refers to the secret %q, which does not exist for this caller", JSONPath(s.Pointer), s.Name))
 	}
 	return p
+}
+
+// secretReferences returns the placeholders in the resulting state and in the value of a secret.
+func (ex *Exchange) secretReferences() []operation.SecretReference {
+	found := operation.SecretReferences(ex.Evaluation.Input.Resource.After)
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if body, _ := ex.Body.Doc.(map[string]any); row.Kind == operation.KindSecret {
+		found = append(found, operation.SecretReferences(map[string]any{"value": body["value"]})...)
+	}
+	return found
 }
 
 // readFunc is Reader.Read or Reader.ReadCached.

@@ -156,6 +156,9 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Excha
 	for name, values := range a.Header {
 		header[spelling(name)] = values
 	}
+	if _, typed := header["Content-Type"]; !typed {
+		header["Content-Type"] = nil // otherwise net/http would derive a type from the body
+	}
 	h.extendWriteDeadline(w)
 	if a.Stream == nil {
 		if len(a.Body) == 0 || a.Status == http.StatusNoContent {

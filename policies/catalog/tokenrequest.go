@@ -16,7 +16,8 @@ type TokenRequest struct {
 	// Pointer is the JSON Pointer (RFC 6901) of the member that sets Tokens, or of the invalid member. If the body does not set the number,
 	// Pointer is the place where it could be set, or empty if models do not read the number anywhere in this body.
 	Pointer string
-	// Invalid is set if a member that limits tokens or choices is not a number above 0.
+	// Invalid is set if a member that limits tokens or choices is not a whole number above 0, or if openai_input or sampling_params is not an
+	// object.
 	Invalid bool
 }
 
@@ -38,8 +39,9 @@ func ReadsMember(name string) bool {
 func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	a, prompts, batch := TokenRequest{Choices: 1}, int64(1), int64(1)
 	see := func(at string, item int, in map[string]any) {
-		a.readPlace(place{at, item, "", in})
-		a.readPlace(place{at, item, "/sampling_params", object(in, "sampling_params")})
+		p := place{at, item, "", in}
+		a.readPlace(p)
+		a.readPlace(place{at, item, "/sampling_params", a.object(&p, "sampling_params")})
 		for _, name := range promptNames {
 			prompt := member(in, name)
 			_, long := prompt.(error) // too long to count
@@ -49,7 +51,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	input := object(body, "input")
 	see("", none, body)
 	see("/input", none, input)
-	see("/input/openai_input", none, object(input, "openai_input"))
+	see("/input/openai_input", none, a.object(&place{"/input", none, "", input}, "openai_input"))
 	switch given := member(input, "batch").(type) {
 	case []any:
 		batch = max(1, int64(len(given)))
@@ -57,6 +59,8 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 			in, _ := decoded(item).(map[string]any)
 			see("/input/batch/", i, in)
 		}
+	case map[string]any:
+		see("/input/batch", none, given)
 	case error: // too long to count
 		a.Invalid = true
 	case json.Number:
@@ -124,6 +128,16 @@ func (a *TokenRequest) count(p *place, name string, most *int64) (raised bool) {
 	raised = n > *most
 	*most = max(*most, n)
 	return raised
+}
+
+// object returns a member that must be an object, and nil if it is not.
+func (a *TokenRequest) object(p *place, name string) map[string]any {
+	given := member(p.in, name)
+	in, isObject := given.(map[string]any)
+	if given != nil && !isObject && !a.Invalid {
+		a.Invalid, a.Pointer = true, p.pointer(name)
+	}
+	return in
 }
 
 // tokensAt returns the pointer at which a body without a token limit could set one. For a job it depends on the form of the input, because

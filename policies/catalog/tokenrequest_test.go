@@ -36,6 +36,14 @@ func TestParseTokenRequest(t *testing.T) {
 		`{"input":{"prompts":["a","b"]}}`:                                                            {Choices: 2, Pointer: "/input/sampling_params/max_tokens"},
 		`{"input":{"num_beams":"many"}}`:                                                             {Choices: 1, Pointer: "/input/num_beams", Invalid: true},
 
+		`{"input":{"batch":{"max_tokens":30,"n":2}}}`:           {Tokens: 30, Choices: 2, Pointer: "/input/batch/max_tokens"},
+		`{"input":{"batch":"nightly","max_tokens":3}}`:          {Tokens: 3, Choices: 1, Pointer: "/input/max_tokens"},
+		`{"input":{"sampling_params":null}}`:                    {Choices: 1},
+		`{"input":{"sampling_params":"{\"max_tokens\":4096}"}}`: {Choices: 1, Pointer: "/input/sampling_params", Invalid: true},
+		`{"input":{"openai_input":"{\"max_tokens\":4096}"}}`:    {Choices: 1, Pointer: "/input/openai_input", Invalid: true},
+		`{"input":{"batch":[{},{"sampling_params":[1]}]}}`:      {Choices: 2, Batch: true, Pointer: "/input/batch/1/sampling_params", Invalid: true},
+		`{"sampling_params":7}`:                                 {Choices: 1, Pointer: "/sampling_params", Invalid: true},
+
 		`{"max_tokens":"1"}`:                    {Choices: 1, Pointer: "/max_tokens", Invalid: true},
 		`{"max_tokens":5,"n":1.5}`:              {Tokens: 5, Choices: 1, Pointer: "/n", Invalid: true},
 		`{"input":{"best_of":0}}`:               {Choices: 1, Pointer: "/input/best_of", Invalid: true},

@@ -64,7 +64,7 @@ func runSchema() object {
 				"type":        []any{"string", "null"},
 				"description": "pointer of the member that limits the tokens of a choice, or of the invalid member; null if models do not read such a member",
 			},
-			"wrong": object{"type": "boolean", "description": "a member that limits tokens or choices is not a number above 0"},
+			"wrong": object{"type": "boolean", "description": "a member that limits tokens or choices is not a whole number above 0, or openai_input or sampling_params is not an object"},
 		},
 	}
 }

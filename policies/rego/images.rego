@@ -91,9 +91,16 @@ tag_of(image) := split(last_of(image), ":")[1] if contains(last_of(image), ":")
 tag_of(image) := "latest" if not contains(last_of(image), ":")
 
 # repository: the name without tag and with an explicit registry.
-repository_of(image) := concat("/", [lower(first), rest]) if {
+repository_of(image) := concat("/", [lower(first), official(lower(first), rest)]) if {
 	[first, rest] := split_registry(untagged(image))
 }
+
+# official: the path of a repository, with library/ for the official images of Docker Hub.
+official("docker.io", path) := concat("/", ["library", path]) if not contains(path, "/")
+
+official(host, path) := path if host != "docker.io"
+
+official(_, path) := path if contains(path, "/")
 
 untagged(image) := trim_suffix(name_of(image), concat("", [":", split(last_of(image), ":")[1]])) if {
 	contains(last_of(image), ":")
@@ -114,7 +121,7 @@ split_registry(name) := ["docker.io", name] if {
 	not names_host(parts[0])
 }
 
-split_registry(name) := ["docker.io", concat("/", ["library", name])] if not contains(name, "/")
+split_registry(name) := ["docker.io", name] if not contains(name, "/")
 
 names_host(part) if contains(part, ".")
 

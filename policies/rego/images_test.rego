@@ -19,6 +19,8 @@ test_allow if {
 		"ubuntu:22.04",
 		"docker.io/library/ubuntu:22.04",
 		"index.docker.io/library/ubuntu:22.04",
+		"docker.io/ubuntu:22.04",
+		"registry-1.docker.io/ubuntu:22.04",
 		"registry.acme.example:5000/x:1",
 		concat("", ["ghcr.io/acme/train", digest]),
 		concat("", ["ghcr.io/acme/train:latest", digest]),
@@ -36,7 +38,7 @@ test_allow_localhost if {
 }
 
 test_deny_registry if {
-	every image in ["ghcr.io/acmeevil/train:1", "ghcr.io/other/acme:1", "acme/train:1", "evil.example/library/ubuntu:1"] {
+	every image in ["ghcr.io/acmeevil/train:1", "ghcr.io/other/acme:1", "acme/train:1", "evil.example/library/ubuntu:1", "evil.example/ubuntu:1", "docker.io/acme/ubuntu:1"] {
 		count_of(image, params) == 1
 	}
 }

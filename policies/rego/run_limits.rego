@@ -36,12 +36,21 @@ package tollgate.library.run_limits
 import data.tollgate.batch
 import data.tollgate.value
 
-violations(params) := {{"message": message, "pointer": entry.pointer} |
+violations(params) := exceeded(params) | unreadable(params)
+
+exceeded(params) := {{"message": message, "pointer": entry.pointer} |
 	input.request.verb == "run"
 	some entry in asked
 	limit := params[entry.limit]
 	value.exceeds(entry.value, limit)
 	message := sprintf("%v exceeds the limit of %v", [entry.value, limit])
+}
+
+unreadable(params) := {{"message": message, "pointer": run.at} |
+	some run in input.request.runs
+	run.wrong
+	reason := "counts must be whole numbers above 0, and openai_input and sampling_params must be objects"
+	message := sprintf("the number of tokens is unknown, and limited to %v: %s", [params.max_tokens, reason])
 }
 
 asked contains {"limit": "max_tokens", "pointer": run.at, "value": run.tokens} if {
@@ -53,11 +62,6 @@ asked contains {"limit": "max_tokens", "pointer": run.at, "value": run.tokens} i
 asked contains {"limit": "max_tokens", "pointer": run.pointer, "value": run.choices} if {
 	some run in input.request.runs
 	not is_number(run.tokens)
-}
-
-asked contains {"limit": "max_tokens", "pointer": run.at, "value": "a value that is not a number"} if {
-	some run in input.request.runs
-	run.wrong
 }
 
 asked contains {"limit": "max_execution_ms", "pointer": "/policy/executionTimeout", "value": x} if {

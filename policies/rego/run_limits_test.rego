@@ -36,6 +36,7 @@ test_tokens if {
 	tokens([testing.run("/max_tokens", null, 100)]) == set()
 	tokens([testing.run("/max_tokens", null, 101)]) == {""}
 	tokens([object.union(testing.run("/n", null, 1), {"wrong": true})]) == {"/n"}
+	testing.messages(run_limits.violations(params)) == {"the number of tokens is unknown, and limited to 100: counts must be whole numbers above 0, and openai_input and sampling_params must be objects"} with input as asking([object.union(testing.run("/n", null, 1), {"wrong": true})])
 	tokens([testing.run("/requests/0/input/max_tokens", 100, 1), testing.run("/requests/1/input/max_tokens", 101, 1)]) == {"/requests/1/input/max_tokens"}
 	run_limits.violations({"max_ttl_ms": 90000}) == set() with input as asking([object.union(testing.run("/n", 101, 1), {"wrong": true})])
 }

@@ -212,7 +212,7 @@ func TestForeignIsAbsent(t *testing.T) {
 			row, _ := operation.Lookup(op.ID)
 			for _, p := range places(t, op) {
 				asked++
-				sameAnswer(t, d, fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name), theirs[p.kind], func(id string) answer {
+				foreign := func(id string, header ...string) answer {
 					own, body, query := mine[row.Kind], bodies[op.ID], ""
 					switch p.in {
 					case operation.InPath:
@@ -223,7 +223,16 @@ func TestForeignIsAbsent(t *testing.T) {
 						body = naming(t, body, p.name, id)
 					}
 					path := strings.NewReplacer("{id}", own, "{workerId}", "w1").Replace(op.Path)
-					return d.ask(t, request(op.Method, path+query, "key_other", body))
+					return d.ask(t, request(op.Method, path+query, "key_other", body, header...))
+				}
+				what := fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name)
+				sameAnswer(t, d, what, theirs[p.kind], func(id string) answer { return foreign(id) })
+				sameAnswer(t, d, "dry run of "+what, theirs[p.kind], func(id string) answer {
+					a := foreign(id, "Tollgate-Dry-Run: true")
+					if p.in != operation.InBody && strings.Contains(a.Body, `"path"`) && !strings.Contains(a.Body, id) {
+						t.Errorf("dry run of %s: %s, want the path with %s", what, a.Body, id)
+					}
+					return a
 				})
 			}
 		}

@@ -60,6 +60,9 @@ func TestKeysInLongerTextsStayInside(t *testing.T) {
 		{"query name", "GET", "/v2/pods?%s=1", "", "", "%s"},
 		{"labels", "POST", "/v2/pods", fmt.Sprintf(pod, ""), "X-Tollgate-Labels: job=%s", "header"},
 		{"last event", "GET", "/v2/pods/p1/logs", "", "Last-Event-ID: %s", "header"},
+		{"request id", "GET", "/v2/pods", "", "X-Request-Id: %s", "header"},
+		{"request id in longer text", "GET", "/v2/pods", "", "X-Request-Id: job-%s.2", "%s"},
+		{"program", "GET", "/v2/pods", "", "User-Agent: job/1 (%s)", "header"},
 		{"GraphQL env", "POST", "/graphql", `{"query":"mutation($k: String) { saveTemplate(input: {name: \"t\", imageName: \"i\", dockerArgs: \"\", containerDiskInGb: 5, volumeInGb: 0, env: [{key: \"K\", value: $k}]}) { id } }","variables":{"k":"%s"}}`, "", "%s"},
 		{"GraphQL id", "POST", "/graphql", `{"query":"query($k: String) { pod(input: {podId: $k}) { id } }","variables":{"k":"%s"}}`, "", "%s"},
 	}
@@ -92,7 +95,7 @@ func TestKeysInLongerTextsStayInside(t *testing.T) {
 							t.Fatalf("%s, %s: the platform was sent a key: %s", c.name, form, sent)
 						}
 					}
-					if c.name == "env" && (a.Status != http.StatusCreated || !strings.Contains(a.Header.Get("X-Tollgate-Warning"), "removed from env because of a gateway key: K")) {
+					if c.name == "env" && (a.Status != http.StatusCreated || !strings.Contains(a.Header.Get("X-Tollgate-Warning"), "removed from env because of a gateway key or token: K")) {
 						t.Errorf("%s, %s: %d %s, want 201 and a warning", c.name, form, a.Status, a.Body)
 					}
 					if (c.name == "args" || c.name == "image" || c.name == "unknown member" || c.name == "labels") && (a.Status != http.StatusUnprocessableEntity || !strings.Contains(a.Body, "contains a gateway key")) {

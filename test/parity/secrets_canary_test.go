@@ -110,6 +110,7 @@ func (d *door) keepSecrets(t *testing.T) map[string]string {
 	ask(200, "PATCH", one, `{"value":"`+hush+`3"}`)
 	ask(200, "PATCH", one, `{"value":"`+hush+`4","description":"d"}`)
 	ask(403, "POST", path, `{"name":"hush_other","value":"`+hush+`"}`) // and asks for approval
+	ask(403, "PATCH", one, `{"value":"{{ ACME_SECRET_`+hush+` }}"}`)
 	for _, body := range []string{
 		`{"value":"` + hush + `"}`, `{"name":"1","value":"` + hush + `"}`, `{"name":"hushed","value":["` + hush + `"]}`, `{"name":"hushed","value":"v","more":"` + hush + `"}`,
 		`{"name":"hushed","value":{"value":"` + hush + `"}}`, `"` + hush + `"`, `{"name":"hushed","value":"` + hush + `","description":1}`,

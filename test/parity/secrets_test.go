@@ -59,6 +59,7 @@ var users = map[string]struct{ method, path, body string }{
 	"v2 args":          {"POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"args":"run PLACEHOLDER"}`},
 	"v2 name":          {"POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"env":{"PLACEHOLDER":"x"}}`},
 	"sandbox":          {"POST", "/v2/sandboxes", `{"imageName":"i:1","env":{"A":"PLACEHOLDER"}}`},
+	"secret":           {"POST", "/v2/account/secrets", `{"name":"copy","value":"x PLACEHOLDER"}`},
 	"v1 pod":           {"POST", "/v1/pods", `{"name":"a","imageName":"i:1","gpuTypeIds":["NVIDIA L4","NVIDIA GeForce RTX 4090"],"env":{"A":"PLACEHOLDER"}}`},
 	"v1 template":      {"POST", "/v1/templates", `{"name":"t1","imageName":"i:1","env":{"A":"PLACEHOLDER"}}`},
 	"graphql pod":      {"", "", `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "i:1", cloudType: SECURE, env: [{key: "A", value: "PLACEHOLDER"}]}) { id } }`},
@@ -70,7 +71,7 @@ func TestReferencesToSecrets(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.secret(t, "key_research", "theirs")
-		d.secret(t, "key_other", "mine")
+		mine := d.secret(t, "key_other", "mine")
 		d.secret(t, "key_platform", "ours") // of the same team
 		ask := func(key, what, placeholder string) answer {
 			u := users[what]
@@ -125,6 +126,8 @@ func TestReferencesToSecrets(t *testing.T) {
 		}{
 			{"PATCH", "/v2/pods/" + pod, `{"env":{"A":"{{ ACME_SECRET_theirs }}"}}`, 403},
 			{"PATCH", "/v2/pods/" + pod, `{"env":{"A":"{{ ACME_SECRET_mine }}"}}`, 200},
+			{"PATCH", "/v2/account/secrets/" + mine, `{"value":"{{ ACME_SECRET_theirs }}"}`, 403},
+			{"PATCH", "/v2/account/secrets/" + mine, `{"value":"{{ ACME_SECRET_ours }}"}`, 200},
 			{"PATCH", "/v2/templates/" + template, `{"name":"b"}`, 403},
 			{"POST", "/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `"}`, 403},
 			{"POST", "/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `","env":{"A":"x"}}`, 201},

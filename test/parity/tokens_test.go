@@ -111,6 +111,42 @@ func TestTokens(t *testing.T) {
 	})
 }
 
+// The token of a request does not reach the platform or the log in another part of the request.
+func TestTokensInBodiesStayInside(t *testing.T) {
+	t.Parallel()
+	i := issuer.RunT(t)
+	eachDoor(t, func(t *testing.T, d *door) {
+		token := i.Token(t, claims(nil))
+		const v1 = `{"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA L4"],"env":{"K":"Bearer %s"}}`
+		for _, c := range []struct {
+			method, target, body, header string
+			status                       int
+		}{
+			{"POST", "/v2/templates", `{"name":"t","image":"i:1","env":{"A":"b","K":"t=%s"}}`, "", 201},
+			{"POST", "/v2/templates", `{"name":"u","image":"i:1","readme":"# %s"}`, "", 422},
+			{"POST", "/v2/pods/%s/action", `{"action":"stop"}`, "", 422},
+			{"POST", "/v1/pods", v1, "", 201},
+			{"GET", "/v2/pods", "", "User-Agent: job (%s)", 200},
+		} {
+			var header []string
+			if c.header != "" {
+				header = []string{strings.Replace(c.header, "%s", token, 1)}
+			}
+			a := d.ask(t, request(c.method, strings.Replace(c.target, "%s", token, 1), token, strings.Replace(c.body, "%s", token, 1), header...))
+			warned := strings.Contains(a.Header.Get("X-Tollgate-Warning"), "removed from env because of a gateway key or token: K")
+			if a.Status != c.status || warned != (c.status == http.StatusCreated) || strings.Contains(fmt.Sprint(a.Header, a.Body), token) {
+				t.Errorf("%s %s: %d %v %s, want %d without the token", c.method, c.target, a.Status, a.Header, a.Body, c.status)
+			}
+		}
+		if a := d.ask(t, request("POST", "/v2/templates", token, `{"name":"`+token+`","image":"i:1"}`, "Tollgate-Dry-Run: true")); !strings.Contains(a.Body, `"status":422`) {
+			t.Errorf("a dry run: %s, want a refusal", a.Body)
+		}
+		if seen := d.logs.String() + strings.Join(platformCalls(d), "") + d.page(t, "/admin/decisions?org=acme"); strings.Contains(seen, token[:200]) {
+			t.Errorf("a token is logged, or sent to the platform: %s", seen)
+		}
+	}, withIssuer(i))
+}
+
 // A token that the issuer did issue counts as no guess, even one of nobody who may call.
 func TestVerifiedTokensAreNoGuesses(t *testing.T) {
 	t.Parallel()

@@ -170,7 +170,7 @@ func TestWorkersGetNoKeyOfACaller(t *testing.T) {
 	}
 	r := with("")
 	a := r.ask(t, "POST", "/lb/e1/x?q=1", imported, imported, "X-Api-Key: "+imported, "X-Backup: Basic user:"+imported, "X-Glued: a"+imported+"b", "X-Other: yes", "Content-Type: text/plain")
-	if told := a.Header.Get("X-Tollgate-Warning"); a.Status != 200 || !strings.Contains(told, "removed from the headers because of a gateway key: X-Api-Key, X-Backup, X-Glued") {
+	if told := a.Header.Get("X-Tollgate-Warning"); a.Status != 200 || !strings.Contains(told, "removed from the headers because of a gateway key or token: X-Api-Key, X-Backup, X-Glued") {
 		t.Errorf("headers: %d %s, warning %q", a.Status, a.Body, told)
 	}
 	if h := seen.Header; h.Get("X-Api-Key")+h.Get("X-Backup")+h.Get("X-Glued") != "" || h.Get("X-Other") != "yes" || body != imported {
@@ -223,6 +223,11 @@ func TestWorkersDoNotReachTheOrigin(t *testing.T) {
 			}
 		}
 		w.Header().Set("Content-Security-Policy", "default-src *")
+		if r.URL.Path == "/untyped" {
+			w.Header()["Content-Type"] = nil
+			_, _ = io.WriteString(w, "<html><script>alert(1)</script></html>")
+			return
+		}
 		if r.URL.Path == "/long" {
 			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 			return
@@ -231,6 +236,9 @@ func TestWorkersDoNotReachTheOrigin(t *testing.T) {
 	}))
 	t.Cleanup(worker.Close)
 	r := newRig(t, balancedAt(t, worker.URL))
+	if a := r.ask(t, "GET", "/lb/e1/untyped", "key_research", ""); a.Status != 200 || a.Header.Values("Content-Type") != nil {
+		t.Errorf("a body without a type: %d %q, want 200 without a type", a.Status, a.Header.Values("Content-Type"))
+	}
 	for _, path := range []string{"/short", "/long"} {
 		a := r.ask(t, "GET", "/lb/e1"+path, "key_research", "")
 		for name := range removed {
