@@ -54,12 +54,7 @@ func loadRequests(v *visit) (any, int, string) {
 		},
 		func() { approvals = v.pendingApprovals() },
 	)
-	d := newRequestsData(v, &list.Is, outcomes, approvals)
-	n := len(list.Is.Decisions)
-	if d.Table.Next == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") { // there may be older entries
-		d.Table.Next = v.With("before", list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano))
-	}
-	return d, list.Status, list.Fault
+	return newRequestsData(v, &list.Is, outcomes, approvals), list.Status, list.Fault
 }
 
 // newRequestsData returns the data of the page. approvals maps decision IDs to pending approval requests. outcomes is nil if the list has a
@@ -109,10 +104,7 @@ const mostListed = 200
 
 // incomplete explains why requests may be missing from the list.
 func incomplete(list *decisions.List) string {
-	if list.Next == "" {
-		return list.Incomplete
-	}
-	text, _, _ := strings.Cut(list.Incomplete, ":")
+	text, _, _ := strings.Cut(list.Incomplete, ";") // without the advice for users of the API
 	return title(text) + "."
 }
 
