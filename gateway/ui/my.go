@@ -86,8 +86,13 @@ func newMy(v *visit, f *myFacts) myData {
 	})
 	d.Resources = ownResourceTable(v, list[:min(ownRows, len(list))])
 	d.Denied = ownDenied(v, f.denied.Is.Decisions[:min(ownRows, len(f.denied.Is.Decisions))])
+	missing(&d.Budgets, f.me.Fault)
+	missing(&d.Limits, f.me.Fault)
 	missing(&d.Resources, f.resources.Fault)
 	missing(&d.Denied, f.denied.Fault)
+	if !f.me.OK() {
+		d.Facts = []fact{{"Unavailable", textCell(f.me.Fault)}}
+	}
 	return d
 }
 
@@ -208,7 +213,7 @@ func ownSubject(v *visit) string {
 
 // myAttention lists pending approval requests, budgets near their limit, and the caller's idle resources.
 func myAttention(v *visit, f *myFacts) (a attention) {
-	a.Unknown = !f.requests.OK() || !f.resources.OK()
+	a.Unknown = !f.me.OK() || !f.requests.OK() || !f.resources.OK()
 	a.Kinds = "Budgets that run out or are near their limit, pending approvals and idle resources"
 	budgets := ownBudgetRows(f.me.Is.Budgets)
 	for _, b := range willRunOut(budgets) {

@@ -124,8 +124,9 @@ func TestMyTeamWithinASmallLimit(t *testing.T) {
 	if n := strings.Count(page, "Unknown: "); status != http.StatusOK || n != 2 || !strings.Contains(page, "not all data could be read") || !strings.Contains(page, "Rate limits") || !strings.Contains(page, "research") {
 		t.Errorf("with one of three requests left for the parts: %d with %d missing parts: %s", status, n, page)
 	}
-	if status, _, page := p.get(c.URL + "/tollgate/ui/"); status != http.StatusTooManyRequests || !strings.Contains(page, "limit") {
-		t.Errorf("with no request left: %d %s", status, page)
+	status, _, page = p.get(c.URL + "/tollgate/ui/")
+	if n := strings.Count(page, ">Unavailable<"); status != http.StatusTooManyRequests || n != 5 || strings.Contains(page, "not limited") || strings.Contains(page, "No budget") {
+		t.Errorf("with no request left: %d with %d unavailable panels, want 5: %s", status, n, page)
 	}
 }
 
