@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // History is a filter.Observer that keeps the latest exchanges of known callers and the gateway's own actions in memory. Successful reads
@@ -90,9 +91,12 @@ func NewHistory(size int, tell func(Entry)) *History {
 	}
 }
 
-// IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records.
+// IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records. It returns
+// false for a read that was denied before the gateway served it, for example because of the caller's network.
 func IsLocalRead(ex *filter.Exchange) bool {
-	return ex.Stage() == filter.StageAnswerLocally && ex.Event.Method == http.MethodGet
+	e := ex.Event
+	local := ex.Route != nil && ex.Route.Dialect == route.V2 && ex.Operation == nil && OutcomeOf(e.Refusal, e.Status) != OutcomeDenied
+	return e.Method == http.MethodGet && (local || ex.Stage() == filter.StageAnswerLocally)
 }
 
 // Ended implements filter.Observer. It ignores local reads; see [IsLocalRead].
