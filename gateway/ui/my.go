@@ -402,18 +402,19 @@ func myResources(v *visit) (any, int, string) {
 }
 
 func myDecisions(v *visit) (any, int, string) {
-	list := own[decisions.List](v, "decisions", v.since(v.given("refused", "operation", "limit")))
+	list := own[decisions.List](v, "decisions", v.requestRange(v.given("refused", "operation", "limit", "before")))
 	return ownRequests(v, &list.Is), list.Status, list.Fault
 }
 
 // ownRequests returns the page that lists a caller's requests.
 func ownRequests(v *visit, list *decisions.List) listing {
 	l := v.filtered(field{Name: "operation", Label: "Operation"}, field{Name: "refused", Label: "Denied only", Type: "checkbox"})
+	l.olderChip(v)
 	if list.Incomplete != "" {
-		l.Notes = []note{{levelWarn, list.Incomplete}}
+		l.Notes = []note{{levelWarn, incomplete(list)}}
 	}
 	l.Table = newTable(v, list.Decisions, tableSpec[explain.Summary]{
-		Name: "requests", Caption: "Your requests, newest first",
+		Name: "requests", Caption: "Your requests, newest first", Next: v.older("before", list.Next),
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Key: "operation", Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Dialect) }},
@@ -429,6 +430,7 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			Code: firstCall(),
 		}),
 	})
+	l.searchOlder()
 	return l
 }
 
