@@ -1,9 +1,12 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
 func TestDollars(t *testing.T) {
@@ -72,5 +75,15 @@ data: {"reason":"the gateway drains"}
 	}
 	if !strings.HasPrefix(notes.String(), "3 decisions skipped") || err == nil || !strings.Contains(err.Error(), "the gateway drains") {
 		t.Errorf("notes %q, error %v", notes.String(), err)
+	}
+}
+
+// A list of decisions ends with the flag for older decisions, if there can be some.
+func TestOlderDecisions(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string][]string{"": nil, "2026-11-22T15:04:05.5Z": {"Older decisions: --before 2026-11-22T15:04:05.5Z"}} {
+		if got := decisionsPage(&decisions.List{Next: next}, asked{}).text; !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", next, got, want)
+		}
 	}
 }

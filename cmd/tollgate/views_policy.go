@@ -42,6 +42,9 @@ func decisionsPage(l *decisions.List, _ asked) page {
 	if l.Incomplete != "" {
 		p.text = []string{l.Incomplete}
 	}
+	if l.Next != "" {
+		p.text = append(p.text, "Older decisions: --before "+l.Next)
+	}
 	return p
 }
 

@@ -15,7 +15,7 @@ func TestWeekly(t *testing.T) {
 	budget := []money.Budget{{Name: "per_month", Limit: "100", Used: "80", Reserved: "0", Left: "20"}}
 	ledger := &money.Ledger{Scopes: []money.Balance{{Scope: "organisation", Budgets: budget}, {Scope: "team research", Budgets: budget}, {Scope: "key ann", Budgets: budget}}}
 	forecasts := &money.Forecasts{Scopes: []money.Forecast{{Scope: "organisation", Month: money.Estimate{Expected: "300"}}, {Scope: "team research", Month: money.Estimate{Expected: "200"}}}}
-	idle := &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Team: "research", Idle: money.Idle{PerMonth: "10"}}, {ID: "p2", Idle: money.Idle{PerMonth: "5.5"}}}}
+	idle := &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Team: "research", Idle: money.Idle{PerMonth: "10"}}, {ID: "p2", Idle: money.Idle{PerMonth: "5.5"}}, {ID: "p3", Team: "research", Idle: money.Idle{PerMonth: "7", SnoozedUntil: new(time.Now())}}}}
 	shares := map[string][]money.Cost{
 		"":         {{CostGroup: money.CostGroup{Team: "research"}, USD: "12"}, {USD: "0.5"}},
 		"research": {{CostGroup: money.CostGroup{Key: "ann"}, USD: "12"}},

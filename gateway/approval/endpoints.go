@@ -69,5 +69,5 @@ type granted struct {
 	denied
 
 	For    adminapi.Duration `query:"for" default:"1h" doc:"duration of the grant, at most 7d"`
-	MaxUSD string            `query:"max_usd" doc:"maximum cost of the call in USD per hour or run; default: cost when the call was refused"`
+	MaxUSD string            `query:"max_usd" doc:"maximum cost of the call in USD per hour or run, at least the cost when the call was refused, which is the default"`
 }

@@ -79,8 +79,12 @@ func (a Service) grant(ctx context.Context, s adminapi.Principal, given granted)
 		}
 		most := cmp.Or(given.MaxUSD, next.USD)
 		if most != "" {
-			if _, err := catalog.ParseMoney(most); err != nil {
+			limit, err := catalog.ParseMoney(most)
+			if err != nil {
 				return adminapi.BadParam("max_usd", "must be an amount in USD, got %q", most)
+			}
+			if price, err := catalog.ParseMoney(next.USD); err == nil && limit < price {
+				return adminapi.BadParam("max_usd", "must be at least the price of the request, %s USD per %s, got %s", next.USD, next.Per, most)
 			}
 		}
 		next.State, next.Until, next.Answer.MaxUSD = Granted, next.Answer.At.Add(length), most

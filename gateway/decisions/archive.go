@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -35,9 +36,9 @@ func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawM
 			newest string
 			since  time.Time
 		}{{upTo(late), began}, {"+", late.Add(skew)}} { // few calls take longer than an hour
-			err := s.each(ctx, org, in.newest, in.since, func(of string, report json.RawMessage) bool {
-				if of == id {
-					found = report
+			err := s.each(ctx, org, in.newest, in.since, func(l store.Line) bool {
+				if l.ID == id {
+					found = l.Text
 				}
 				return found == nil
 			})
@@ -56,28 +57,41 @@ func upTo(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 type Range struct {
 	// Since and Before limit the time. A zero Before means no limit.
 	Since, Before time.Time
-	// Most limits the number of decisions to read; 0 means no limit.
+	// Most limits the number of decisions to read, except decisions stored so late that they can have begun at Before. 0 means no limit.
 	Most int
 }
 
 // List calls visit for each report of an organisation that was stored between in.Since and one hour after in.Before, the last stored first,
-// until visit returns false. Calls can therefore have begun outside the range. complete is false if there are more than in.Most such
-// reports.
-func (s *Archive) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (complete bool, err error) {
+// until visit returns false. Calls can therefore have begun outside the range. The call of this report, and the calls of all later reports,
+// began before the time end. If there are more than in.Most reports, searched is the time since which all calls were visited. It is before
+// in.Before. Otherwise, searched is zero.
+func (s *Archive) List(
+	ctx context.Context, org string, in Range, visit func(report json.RawMessage, end time.Time) bool,
+) (searched time.Time, err error) {
 	newest := "+"
 	if !in.Before.IsZero() {
 		newest = upTo(in.Before.Add(longest))
 	}
 	read := 0
-	complete = true
-	err = s.each(ctx, org, newest, in.Since, func(_ string, report json.RawMessage) bool {
-		if read++; in.Most > 0 && read > in.Most {
-			complete = false
+	err = s.each(ctx, org, newest, in.Since, func(l store.Line) bool {
+		end := storedBy(l.Position).Add(skew)
+		if in.Before.IsZero() || end.Before(in.Before) {
+			read++
+		}
+		if in.Most > 0 && read > in.Most {
+			searched = end
 			return false
 		}
-		return visit(report)
+		return visit(l.Text, end)
 	})
-	return complete, err
+	return searched, err
+}
+
+// storedBy returns the end of the millisecond that a stream position names.
+func storedBy(position string) time.Time {
+	text, _, _ := strings.Cut(position, "-")
+	ms, _ := strconv.ParseInt(text, 10, 64) // cannot fail
+	return time.UnixMilli(ms + 1)
 }
 
 // Follow calls visit for each report of an organisation that was stored after a position, oldest first, and returns the position of the
@@ -110,7 +124,7 @@ const (
 
 // each calls visit for the decisions of an organisation from a stream position back to the time since, newest first, until visit returns
 // false.
-func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
+func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(store.Line) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
-	return s.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })
+	return s.Each(ctx, org, newest, oldest, visit)
 }

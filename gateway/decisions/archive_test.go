@@ -49,7 +49,7 @@ func add(t *testing.T, s *decisions.Archive, org string, numbers ...int) {
 func list(t *testing.T, s *decisions.Archive, org string, since time.Time, most int) []int {
 	t.Helper()
 	got := []int{}
-	_, err := s.List(t.Context(), org, decisions.Range{Since: since}, func(report json.RawMessage) bool {
+	_, err := s.List(t.Context(), org, decisions.Range{Since: since}, func(report json.RawMessage, _ time.Time) bool {
 		var x struct{ N int }
 		if err := json.Unmarshal(report, &x); err != nil {
 			t.Fatal(err)
@@ -117,15 +117,16 @@ func TestListsAreBounded(t *testing.T) {
 			{decisions.Range{Most: 2}, "12", false},
 			{decisions.Range{Most: 5}, "12345", true},
 			{decisions.Range{Before: time.Now().Add(-200 * time.Minute)}, "345", true},
+			{decisions.Range{Before: time.Now().Add(-200 * time.Minute), Most: 1}, "34", false}, // call 3 can have begun before
 			{decisions.Range{Before: time.Now().Add(-200 * time.Minute), Since: time.Now().Add(-250 * time.Minute)}, "34", true},
 		} {
 			var got strings.Builder
-			whole, err := s.List(t.Context(), "acme", c.in, func(report json.RawMessage) bool {
+			searched, err := s.List(t.Context(), "acme", c.in, func(report json.RawMessage, _ time.Time) bool {
 				got.Write(report)
 				return true
 			})
-			if err != nil || got.String() != c.want || whole != c.whole {
-				t.Errorf("%+v: %s, whole %t, %v; want %s, %t", c.in, got.String(), whole, err, c.want, c.whole)
+			if err != nil || got.String() != c.want || searched.IsZero() != c.whole || !c.in.Before.IsZero() && !searched.Before(c.in.Before) {
+				t.Errorf("%+v: %s, searched since %s, %v; want %s, %t", c.in, got.String(), searched, err, c.want, c.whole)
 			}
 		}
 		if got, err := s.Find(t.Context(), []string{"acme"}, ids[4]); err != nil || string(got) != "4" {
@@ -188,7 +189,7 @@ func TestArchiveAway(t *testing.T) {
 		}(),
 		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, id(1, 0)); return err }(),
 		"list": func() error {
-			_, err := s.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage) bool { return true })
+			_, err := s.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage, time.Time) bool { return true })
 			return err
 		}(),
 	} {

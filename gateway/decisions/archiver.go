@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,32 +113,27 @@ func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain
 // mostRead limits the number of archived decisions, of about 2.5 KB each, that one list reads.
 const mostRead = 5000
 
-// list returns the archived summaries of an organisation selected by q, newest first. It returns a newestError if the limit was
-// reached.
-func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
-	var list []explain.Summary
-	var last json.RawMessage
+// list returns the archived summaries of an organisation selected by q, newest first, and at least q.Limit of them if they exist. If mostRead
+// was reached, only calls that began at the time searched or later are complete; otherwise, searched is zero.
+func (a *archiver) list(ctx context.Context, org string, q explain.Query) (list []explain.Summary, searched time.Time, err error) {
 	words := wordsOf(q)
-	whole, err := a.store.List(ctx, org, Range{Since: q.Since, Before: q.Before, Most: mostRead}, func(raw json.RawMessage) bool {
-		last = raw
+	in := Range{Since: q.Since, Before: q.Before, Most: mostRead}
+	searched, err = a.store.List(ctx, org, in, func(raw json.RawMessage, end time.Time) bool {
+		if len(list) >= q.Limit && !list[q.Limit-1].Time.Before(end) {
+			return false
+		}
 		for _, word := range words {
 			if !bytes.Contains(raw, word) {
 				return true
 			}
 		}
 		if s := summaryOf(raw); s != nil && q.Match(s) {
-			list = append(list, *s)
+			at, _ := slices.BinarySearchFunc(list, s.Time, func(x explain.Summary, t time.Time) int { return t.Compare(x.Time) })
+			list = slices.Insert(list, at, *s)
 		}
-		return len(list) < q.Limit
+		return true
 	})
-	if err == nil && !whole {
-		var x explain.Report
-		err = json.Unmarshal(last, &x)
-		if err == nil {
-			err = newestError{x.Time}
-		}
-	}
-	return list, err
+	return list, searched, err
 }
 
 // wordsOf returns texts that occur in the report of every selected decision. Searching for them is much cheaper than decoding a

@@ -37,7 +37,7 @@ func TestArchiver(t *testing.T) {
 	}
 	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { begun = append(begun, f) }
 	kept := func() int {
-		list, err := a.list(t.Context(), "acme", explain.Query{Limit: 10_000})
+		list, _, err := a.list(t.Context(), "acme", explain.Query{Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,9 +57,14 @@ func newCounter(store *CountStore, logger *slog.Logger) *counter {
 }
 
 // Ended implements filter.Observer. It counts the refusal and the policy verdicts of an exchange and adds the exchange to the
-// history.
+// history. Of a local read, it counts only the rate limits that refused it.
 func (d *Decisions) Ended(ex *filter.Exchange) {
-	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.IsLocalRead(ex) {
+	e := ex.Event
+	counts := ex.Caller != nil && e.DryRun == nil
+	if counts {
+		d.counter.addThrottled(e)
+	}
+	if counts && !explain.IsLocalRead(ex) {
 		d.counter.addOutcome(e)
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)

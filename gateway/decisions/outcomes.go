@@ -25,12 +25,15 @@ type ended struct {
 	window        string
 }
 
-// addOutcome counts the request that e reports, and for each rate limit window that refused it.
+// addOutcome counts the request that e reports.
 func (c *counter) addOutcome(e *telemetry.Event) {
-	slot := e.Start.UTC().Truncate(slotLength)
-	c.outcomes.add(e.Org, ended{slot: slot, outcome: explain.OutcomeOf(e.Refusal, e.Status), team: e.Team}, 1)
+	c.outcomes.add(e.Org, ended{slot: e.Start.UTC().Truncate(slotLength), outcome: explain.OutcomeOf(e.Refusal, e.Status), team: e.Team}, 1)
+}
+
+// addThrottled counts each rate limit window that refused the request that e reports.
+func (c *counter) addThrottled(e *telemetry.Event) {
 	for _, window := range e.Throttled {
-		c.outcomes.add(e.Org, ended{slot: slot, window: window}, 1)
+		c.outcomes.add(e.Org, ended{slot: e.Start.UTC().Truncate(slotLength), window: window}, 1)
 	}
 }
 

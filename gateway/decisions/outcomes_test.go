@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -90,6 +92,7 @@ func TestThrottledRequestsAreCountedByWindow(t *testing.T) {
 	t.Parallel()
 	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 30, 0, 0, time.UTC)
 	d := counting(t, server, &now)
+	view := filter.Serve("self.me", http.MethodGet, "/tollgate/me", nil)
 	for _, x := range []struct {
 		ago     time.Duration
 		windows []string
@@ -99,7 +102,10 @@ func TestThrottledRequestsAreCountedByWindow(t *testing.T) {
 		{24*time.Hour + 6*time.Minute, []string{"key:ann minute", "key:bob minute"}},
 		{time.Hour, nil},
 	} {
-		d.counter.addOutcome(&telemetry.Event{Org: "acme", Start: now.Add(-x.ago), Refusal: string(problem.RateLimited), Throttled: x.windows})
+		d.Ended(&filter.Exchange{
+			Caller: &identity.Caller{Org: "acme"}, Route: &view.Route,
+			Event: &telemetry.Event{Org: "acme", Method: http.MethodGet, Start: now.Add(-x.ago), Refusal: string(problem.RateLimited), Throttled: x.windows},
+		})
 	}
 	got, err := d.Throttled(t.Context(), "acme", now.Add(-24*time.Hour))
 	if diff := cmp.Diff(map[string]int64{"key:ann minute": 2, "key:ann hour": 1}, got); diff != "" || err != nil {

@@ -1,10 +1,11 @@
 package decisions
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -17,8 +18,7 @@ type List struct {
 	Decisions []explain.Summary `json:"decisions"`
 	// Incomplete is the reason why decisions may be missing, or empty.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Next is the value of the parameter before that continues the list with older decisions. Next is set if only the
-	// newest decisions were searched.
+	// Next is the value of the parameter before that continues the list with older decisions. It is empty if there are none.
 	Next string `json:"next,omitempty"`
 	// KeptSeconds is the retention of decisions in the shared store, in seconds. It is 0 if decisions are not shared: then the list contains
 	// the latest decisions of this gateway.
@@ -120,8 +120,8 @@ type selected struct {
 	followed
 
 	Since  adminapi.Since     `query:"since" doc:"start of the period: a duration before now, such as 24h, or a time"`
-	Before adminapi.Timestamp `query:"before" doc:"only calls before this time; pass the time of the last entry to get the next page"`
-	Limit  int                `query:"limit" min:"1" max:"1000" default:"50" doc:"maximum number of entries"`
+	Before adminapi.Timestamp `query:"before" doc:"only calls before this time; pass the value of next to get the next page"`
+	Limit  int                `query:"limit" min:"1" max:"1000" default:"50" doc:"number of entries; calls that began at the same time as the last entry are added"`
 }
 
 // list returns the selected exchanges of all gateways, or of this gateway if the store is unavailable.
@@ -129,33 +129,31 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 	q := p.query()
 	q.Since, q.Before, q.Limit = time.Time(p.Since), time.Time(p.Before), p.Limit
 	var out List
-	lists := [][]explain.Summary{d.History.List(q)}
+	all := d.History.List(q)
+	var searched time.Time // only calls that began then or later were all searched
 	if d.archive != nil {
 		out.KeptSeconds = int64(d.archive.store.Retention.Seconds())
-		var newest newestError
 		for _, org := range d.orgs(q.Org) {
-			list, err := d.archive.list(ctx, org, q)
-			lists = append(lists, list)
-			if cut, isCut := errors.AsType[newestError](err); isCut && cut.before.After(newest.before) {
-				newest = cut // the value for another organisation would skip some decisions
-			} else if err != nil && !isCut {
+			list, since, err := d.archive.list(ctx, org, q)
+			all = append(all, list...)
+			if since.After(searched) {
+				searched = since
+			}
+			if err != nil {
 				out.Incomplete = "shared store unavailable: the list contains only decisions of this gateway"
 			}
 		}
-		if out.Incomplete == "" && !newest.before.IsZero() {
-			out.Incomplete = newest.Error() + "; to continue, pass the value of next as the parameter before"
-			out.Next = newest.before.UTC().Format(time.RFC3339Nano)
-		}
 	}
-	out.Decisions = q.Newest(lists...)
+	out.Decisions = q.Newest(slices.DeleteFunc(all, func(s explain.Summary) bool { return s.Time.Before(searched) }))
+	switch n := len(out.Decisions); {
+	case n >= q.Limit:
+		out.Next = out.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano)
+	case !searched.IsZero():
+		out.Incomplete = cmp.Or(out.Incomplete, "only the newest decisions were searched; to continue, pass the value of next as the parameter before")
+		out.Next = searched.UTC().Format(time.RFC3339Nano)
+	}
 	return &out, nil
 }
-
-// newestError means that only decisions after the time before were searched.
-type newestError struct{ before time.Time }
-
-// Error implements error.
-func (newestError) Error() string { return "only the newest decisions were searched" }
 
 // orgs returns all configured organisations, or only the one with the given ID.
 func (d *Decisions) orgs(id string) []string {

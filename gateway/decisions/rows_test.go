@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -10,11 +11,13 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -109,6 +112,97 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 	if status, text := ask(t, d, one, "id=01KBDXV1G0000000000000000A"); status != 503 {
 		t.Errorf("a decision without the store: %d %s, want 503", status, text)
+	}
+}
+
+// Each decision is on one page of a list, although calls end in another order than they began in, and some began at the same time.
+func TestPagesOfDecisions(t *testing.T) {
+	t.Parallel()
+	server, now := miniredis.RunT(t), time.Now().UTC()
+	d := counting(t, server, &now)
+	d.History = explain.NewHistory(1000, nil)
+	d.archive = &archiver{store: NewArchive(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()), logger: slog.New(slog.DiscardHandler)}
+	const calls = 300
+	var want []string
+	for i := range calls {
+		n := i * 7 % calls // in order of completion
+		x := explain.Report{
+			DecisionID: fmt.Sprintf("d%03d", n), Caller: explain.Caller{Org: "acme"}, Own: &explain.OwnAction{},
+			Time: now.Add(time.Duration(n/3) * time.Second / 2).Add(-time.Hour),
+		}
+		want = append(want, fmt.Sprintf("d%03d", calls-1-i))
+		if n%3 != 0 {
+			d.History.AddOwn(&x)
+		}
+		if n%3 == 1 {
+			continue
+		}
+		report, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.SetTime(now.Add(time.Duration(i)*time.Millisecond - time.Minute))
+		if _, err := d.archive.store.Append(t.Context(), store.Line{List: "acme", ID: x.DecisionID, Text: report}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, byTime := range []bool{false, true} {
+		var got []string
+		for before := ""; ; {
+			_, text := ask(t, d, "GET /admin/decisions", "org=acme&limit=7&before="+before)
+			var page List
+			if err := json.Unmarshal([]byte(text), &page); err != nil || len(got) > calls || page.Incomplete != "" {
+				t.Fatalf("%d decisions, then %s (%v)", len(got), text, err)
+			}
+			for _, s := range page.Decisions {
+				got = append(got, s.DecisionID)
+			}
+			if before = page.Next; before == "" {
+				break
+			}
+			if byTime {
+				before = page.Decisions[len(page.Decisions)-1].Time.Format(time.RFC3339Nano)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("by the time of the last entry %t (-want +got):\n%s", byTime, diff)
+		}
+	}
+}
+
+// A list that read as many archived decisions as it may continues with those that it did not read.
+func TestPagesOfManyDecisions(t *testing.T) {
+	t.Parallel()
+	server, now := miniredis.RunT(t), time.Now().UTC()
+	d := counting(t, server, &now)
+	d.archive = &archiver{store: NewArchive(redistest.Once(t, server.Addr()), "t:", settings.Archive{For: 24 * time.Hour, Max: 4 * mostRead}), logger: slog.New(slog.DiscardHandler)}
+	var lines []store.Line
+	for i := range 3 * mostRead {
+		text := fmt.Sprintf(`{"decisionId":"d%d","time":%q,"operation":"old","caller":{"org":"acme"}}`, i, now.Add(time.Duration(i)*time.Second/10-time.Hour).Format(time.RFC3339Nano))
+		if i >= 3 {
+			text = strings.Replace(text, "old", "new", 1)
+		}
+		lines = append(lines, store.Line{List: "acme", ID: fmt.Sprint(i), Text: []byte(text)})
+	}
+	const atOnce = 50
+	for i := 0; i < len(lines); i += atOnce {
+		server.SetTime(now.Add(time.Duration(i+atOnce)*time.Second/10 - time.Hour))
+		if _, err := d.archive.store.Append(t.Context(), lines[i:i+atOnce]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages, found := 0, 0
+	for before := ""; pages == 0 || before != ""; pages++ {
+		_, text := ask(t, d, "GET /admin/decisions", "org=acme&operation=old&before="+before)
+		var page List
+		if err := json.Unmarshal([]byte(text), &page); err != nil || pages > 5 || (page.Next == "") != (page.Incomplete == "") {
+			t.Fatalf("page %d: %s (%v)", pages, text, err)
+		}
+		found += len(page.Decisions)
+		before = page.Next
+	}
+	if found != 3 {
+		t.Errorf("%d old decisions on %d pages, want 3", found, pages)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // History is a filter.Observer that keeps the latest exchanges of known callers and the gateway's own actions in memory. Successful reads
@@ -37,6 +38,14 @@ func (p Entry) Report(noters filter.Explainers) *Report {
 		return p.own
 	}
 	return (&reporter{noters: noters}).report(p.exchange)
+}
+
+// began returns the start time.
+func (p Entry) began() time.Time {
+	if p.own != nil {
+		return p.own.Time
+	}
+	return p.exchange.Event.Start
 }
 
 // id returns the decision ID.
@@ -82,9 +91,12 @@ func NewHistory(size int, tell func(Entry)) *History {
 	}
 }
 
-// IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records.
+// IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records. It returns
+// false for a read that was denied before the gateway served it, for example because of the caller's network.
 func IsLocalRead(ex *filter.Exchange) bool {
-	return ex.Stage() == filter.StageAnswerLocally && ex.Event.Method == http.MethodGet
+	e := ex.Event
+	local := ex.Route != nil && ex.Route.Dialect == route.V2 && ex.Operation == nil && OutcomeOf(e.Refusal, e.Status) != OutcomeDenied
+	return e.Method == http.MethodGet && (local || ex.Stage() == filter.StageAnswerLocally)
 }
 
 // Ended implements filter.Observer. It ignores local reads; see [IsLocalRead].
@@ -189,7 +201,8 @@ type Query struct {
 	Since time.Time
 	// Before selects exchanges that began before this time.
 	Before time.Time
-	// Limit is the maximum number of summaries; the newest are selected.
+	// Limit is the number of summaries; the newest are selected. Summaries with the same time as the last one are selected too, so that
+	// a list can continue with Before set to the time of the last summary.
 	Limit int
 }
 
@@ -202,28 +215,39 @@ func (q Query) Match(s *Summary) bool {
 		(q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
-// Newest merges several lists without duplicates, newest first, up to the limit.
+// Newest merges several lists without duplicates, newest first, up to the limit. Each list must contain its own newest summaries up to the
+// limit.
 func (q Query) Newest(lists ...[]Summary) []Summary {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b Summary) int {
 		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.DecisionID, a.DecisionID))
 	})
 	all = slices.CompactFunc(all, func(a, b Summary) bool { return a.DecisionID == b.DecisionID })
-	return all[:min(q.Limit, len(all))]
+	n := min(q.Limit, len(all))
+	for 0 < n && n < len(all) && all[n].Time.Equal(all[n-1].Time) {
+		n++
+	}
+	return all[:n]
 }
 
 // List returns the selected exchanges, newest first.
 func (h *History) List(q Query) []Summary {
-	out := []Summary{}
+	var entries []Entry
 	for _, part := range h.kept() {
-		n := 0
 		part.each(func(p Entry) bool {
-			if s := p.Report(nil).Summary(); q.Match(&s) {
-				out = append(out, s)
-				n++
-			}
-			return n < q.Limit
+			entries = append(entries, p)
+			return true
 		})
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return b.began().Compare(a.began()) }) // the rings are in order of completion
+	out := []Summary{}
+	for _, p := range entries {
+		if n := len(out); n >= q.Limit && p.began().Before(out[n-1].Time) {
+			break
+		}
+		if s := p.Report(nil).Summary(); q.Match(&s) {
+			out = append(out, s)
+		}
 	}
 	return q.Newest(out)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -25,6 +27,32 @@ func ids(list []Summary) []string {
 		out = append(out, s.DecisionID)
 	}
 	return out
+}
+
+// Views of a caller's own records are not listed, even if they are throttled. Denied views are listed.
+func TestHistoryWithoutLocalReads(t *testing.T) {
+	t.Parallel()
+	h, self := NewHistory(20, nil), &route.Route{ID: "self.me", Dialect: route.V2}
+	for i, c := range []struct {
+		method, refusal string
+		status          int
+		route           *route.Route
+	}{
+		{"GET", "", 200, self},
+		{"GET", string(problem.RateLimited), 429, self},
+		{"GET", string(problem.Overloaded), 503, self},
+		{"GET", string(problem.Forbidden), 403, self},
+		{"POST", string(problem.RateLimited), 429, self},
+		{"GET", string(problem.RateLimited), 429, &route.Route{ID: "listPods", Dialect: route.V1}},
+		{"GET", string(problem.NotFound), 404, nil},
+	} {
+		ex := happened("acme", i, c.method, c.status)
+		ex.Event.Refusal, ex.Route = c.refusal, c.route
+		h.Ended(ex)
+	}
+	if diff := cmp.Diff([]string{"acme-6", "acme-5", "acme-4", "acme-3"}, ids(h.List(Query{Limit: 20}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestHistoryIsBounded(t *testing.T) {

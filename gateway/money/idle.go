@@ -46,18 +46,19 @@ type Idle struct {
 	StopAt       *time.Time `json:"stopAt,omitempty"`
 }
 
-// IdleCost is the monthly cost of an organisation's idle resources, in USD.
+// IdleCost is the monthly cost of an organisation's idle resources without snoozed resources, in USD.
 type IdleCost struct {
 	Org       string `json:"org"`
 	Resources int    `json:"resources"`
 	PerMonth  string `json:"perMonth"`
 }
 
-// Sum returns the cost of the listed resources of a team, or of all teams if team is "". It returns nil if there are no such resources.
+// Sum returns the cost of the listed resources of a team, or of all teams if team is "", without snoozed resources. It returns nil if there
+// are no such resources.
 func (l *IdleList) Sum(org, team string) *IdleCost {
 	sum, n := 0.0, 0
 	for i := range l.Resources {
-		if r := &l.Resources[i]; team == "" || r.Team == team {
+		if r := &l.Resources[i]; r.SnoozedUntil == nil && (team == "" || r.Team == team) {
 			sum, n = sum+adminapi.Decimal(r.PerMonth), n+1
 		}
 	}

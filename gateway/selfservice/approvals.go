@@ -57,8 +57,7 @@ func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, erro
 type Request struct {
 	approval.Record
 
-	// MayGrant is set if the caller may approve the request, at its price or at a lower one. MayDeny is set if the caller may deny
-	// it.
+	// MayGrant is set if the caller may approve the request at its price. MayDeny is set if the caller may deny it.
 	MayGrant bool `json:"may_grant,omitempty"`
 	MayDeny  bool `json:"may_deny,omitempty"`
 }

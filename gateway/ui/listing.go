@@ -32,6 +32,20 @@ func (l *listing) empty(v *visit, unfiltered empty) empty {
 	}
 }
 
+// olderChip adds a chip to a list of requests that does not begin with the newest requests.
+func (l *listing) olderChip(v *visit) {
+	if v.Query("before") != "" {
+		l.Chips = append(l.Chips, chip{"Older requests", "", v.With("before", "")})
+	}
+}
+
+// searchOlder adds a link to older requests to a list without requests, if only the newest requests were searched.
+func (l *listing) searchOlder() {
+	if len(l.Table.Rows) == 0 && l.Table.Next != "" {
+		l.Table.Empty.Next = &button{Title: "Search older requests", Path: l.Table.Next}
+	}
+}
+
 // older returns the address of other entries, given the parameter for the position and its value, or "" if the value is empty.
 func (v *visit) older(parameter, next string) string {
 	if next == "" {

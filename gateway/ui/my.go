@@ -86,8 +86,13 @@ func newMy(v *visit, f *myFacts) myData {
 	})
 	d.Resources = ownResourceTable(v, list[:min(ownRows, len(list))])
 	d.Denied = ownDenied(v, f.denied.Is.Decisions[:min(ownRows, len(f.denied.Is.Decisions))])
+	missing(&d.Budgets, f.me.Fault)
+	missing(&d.Limits, f.me.Fault)
 	missing(&d.Resources, f.resources.Fault)
 	missing(&d.Denied, f.denied.Fault)
+	if !f.me.OK() {
+		d.Facts = []fact{{"Unavailable", textCell(f.me.Fault)}}
+	}
 	return d
 }
 
@@ -208,7 +213,7 @@ func ownSubject(v *visit) string {
 
 // myAttention lists pending approval requests, budgets near their limit, and the caller's idle resources.
 func myAttention(v *visit, f *myFacts) (a attention) {
-	a.Unknown = !f.requests.OK() || !f.resources.OK()
+	a.Unknown = !f.me.OK() || !f.requests.OK() || !f.resources.OK()
 	a.Kinds = "Budgets that run out or are near their limit, pending approvals and idle resources"
 	budgets := ownBudgetRows(f.me.Is.Budgets)
 	for _, b := range willRunOut(budgets) {
@@ -397,18 +402,19 @@ func myResources(v *visit) (any, int, string) {
 }
 
 func myDecisions(v *visit) (any, int, string) {
-	list := own[decisions.List](v, "decisions", v.since(v.given("refused", "operation", "limit")))
+	list := own[decisions.List](v, "decisions", v.requestRange(v.given("refused", "operation", "limit", "before")))
 	return ownRequests(v, &list.Is), list.Status, list.Fault
 }
 
 // ownRequests returns the page that lists a caller's requests.
 func ownRequests(v *visit, list *decisions.List) listing {
 	l := v.filtered(field{Name: "operation", Label: "Operation"}, field{Name: "refused", Label: "Denied only", Type: "checkbox"})
+	l.olderChip(v)
 	if list.Incomplete != "" {
-		l.Notes = []note{{levelWarn, list.Incomplete}}
+		l.Notes = []note{{levelWarn, incomplete(list)}}
 	}
 	l.Table = newTable(v, list.Decisions, tableSpec[explain.Summary]{
-		Name: "requests", Caption: "Your requests, newest first",
+		Name: "requests", Caption: "Your requests, newest first", Next: v.older("before", list.Next),
 		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Key: "operation", Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Dialect) }},
@@ -424,6 +430,7 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			Code: firstCall(),
 		}),
 	})
+	l.searchOlder()
 	return l
 }
 

@@ -26,20 +26,12 @@ type requestsData struct {
 	Chart    chart.Chart
 	// Uncounted reports that the list has a filter that the counts do not support.
 	Uncounted bool
-	// Older is the address of older requests if the search has to continue there to find any request.
-	Older string
 	// Badges holds the badge of each outcome. The script of the page uses the badges for requests that it adds to the list.
 	Badges map[string]status
 }
 
 func loadRequests(v *visit) (any, int, string) {
-	q := v.since(v.query(decisionList))
-	if q.Get("before") == "" && v.ended() {
-		q.Set("before", v.period.To.UTC().Format(time.RFC3339Nano))
-	}
-	if n, err := strconv.Atoi(q.Get("limit")); err == nil && n > mostListed {
-		q.Set("limit", strconv.Itoa(mostListed))
-	}
+	q := v.requestRange(v.query(decisionList))
 	var list part[decisions.List]
 	var outcomes *part[decisions.OutcomeCounts]
 	var approvals map[string]string
@@ -54,12 +46,19 @@ func loadRequests(v *visit) (any, int, string) {
 		},
 		func() { approvals = v.pendingApprovals() },
 	)
-	d := newRequestsData(v, &list.Is, outcomes, approvals)
-	n := len(list.Is.Decisions)
-	if d.Table.Next == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") { // there may be older entries
-		d.Table.Next = v.With("before", list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano))
+	return newRequestsData(v, &list.Is, outcomes, approvals), list.Status, list.Fault
+}
+
+// requestRange adds the page's time range to the parameters of a list of requests, and restricts the length of the list.
+func (v *visit) requestRange(q url.Values) url.Values {
+	q = v.since(q)
+	if q.Get("before") == "" && v.ended() {
+		q.Set("before", v.period.To.UTC().Format(time.RFC3339Nano))
 	}
-	return d, list.Status, list.Fault
+	if n, err := strconv.Atoi(q.Get("limit")); err == nil && n > mostListed {
+		q.Set("limit", strconv.Itoa(mostListed))
+	}
+	return q
 }
 
 // newRequestsData returns the data of the page. approvals maps decision IDs to pending approval requests. outcomes is nil if the list has a
@@ -72,20 +71,16 @@ func newRequestsData(v *visit, list *decisions.List, outcomes *part[decisions.Ou
 	if v.Query("refused") == "true" {
 		d.Chips = append(d.Chips, chip{"Denied and throttled only", "", v.With("refused", "", "before", "")})
 	}
-	if v.Query("before") != "" {
-		d.Chips = append(d.Chips, chip{"Older requests", "", v.With("before", "")})
-	}
+	d.olderChip(v)
 	if outcomes != nil {
 		d.Outcomes, d.Chart = *outcomes, outcomeChart(v, &outcomes.Is)
 	}
 	if list.Incomplete != "" {
 		d.Notes = []note{{levelWarn, incomplete(list)}}
-		if len(list.Decisions) == 0 {
-			d.Older = v.older("before", list.Next)
-		}
 	}
 	d.Hint = listedFor(list.KeptSeconds)
 	d.table(v, list, approvals)
+	d.searchOlder()
 	return d
 }
 
@@ -109,10 +104,7 @@ const mostListed = 200
 
 // incomplete explains why requests may be missing from the list.
 func incomplete(list *decisions.List) string {
-	if list.Next == "" {
-		return list.Incomplete
-	}
-	text, _, _ := strings.Cut(list.Incomplete, ":")
+	text, _, _ := strings.Cut(list.Incomplete, ";") // without the advice for users of the API
 	return title(text) + "."
 }
 

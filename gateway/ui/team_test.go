@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"context"
+	"html"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -124,8 +125,35 @@ func TestMyTeamWithinASmallLimit(t *testing.T) {
 	if n := strings.Count(page, "Unknown: "); status != http.StatusOK || n != 2 || !strings.Contains(page, "not all data could be read") || !strings.Contains(page, "Rate limits") || !strings.Contains(page, "research") {
 		t.Errorf("with one of three requests left for the parts: %d with %d missing parts: %s", status, n, page)
 	}
-	if status, _, page := p.get(c.URL + "/tollgate/ui/"); status != http.StatusTooManyRequests || !strings.Contains(page, "limit") {
-		t.Errorf("with no request left: %d %s", status, page)
+	status, _, page = p.get(c.URL + "/tollgate/ui/")
+	if n := strings.Count(page, ">Unavailable<"); status != http.StatusTooManyRequests || n != 5 || strings.Contains(page, "not limited") || strings.Contains(page, "No budget") {
+		t.Errorf("with no request left: %d with %d unavailable panels, want 5: %s", status, n, page)
+	}
+}
+
+// The requests of a caller are listed on pages.
+func TestPagesOfOwnRequests(t *testing.T) {
+	t.Parallel()
+	c := startTeam(t, teamText, miniredis.RunT(t))
+	for range 5 {
+		c.call(t, http.MethodPost, "/v2/pods", "key_of_ann", threeGPUs)
+	}
+	p, found := c.caller(t, "ann"), map[string]bool{}
+	for pages, path := 0, "/tollgate/ui/requests?limit=2"; path != ""; pages++ {
+		status, _, page := p.get(c.URL + path)
+		if status != http.StatusOK || pages > 3 {
+			t.Fatalf("page %d, %s: %d %s", pages, path, status, page)
+		}
+		for _, id := range regexp.MustCompile(`/ui/requests/(\w{26})`).FindAllStringSubmatch(page, -1) {
+			found[id[1]] = true
+		}
+		path = ""
+		if next := regexp.MustCompile(`href="([^"]*)">Next<`).FindStringSubmatch(page); next != nil {
+			path = html.UnescapeString(next[1])
+		}
+	}
+	if len(found) != 5 {
+		t.Errorf("%d requests on all pages, want 5", len(found))
 	}
 }
 

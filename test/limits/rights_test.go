@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -29,7 +30,7 @@ func TestRightsOfAGateway(t *testing.T) {
 		client := granted(t, false, server)
 		useRights(t, "redis://tollgate:secret@"+server.Addr(), nil)
 		explained := decisions.NewArchive(client, "tollgate:decisions:", settings.DefaultArchive())
-		if _, err := explained.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage) bool { return true }); err != nil {
+		if _, err := explained.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage, time.Time) bool { return true }); err != nil {
 			t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 		}
 	})

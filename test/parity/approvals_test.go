@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
 // approvableCeiling refuses podL4, which costs 0.43274 USD per hour.
@@ -172,9 +173,16 @@ func TestWhatEndsAGrant(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		call := request("POST", "/v2/pods", "key_research", podL4)
 		id := refusedWith(t, d.ask(t, call), 403)
-		if code := d.grants(t, "grant", "acme", id, "max_usd=0.43"); code != 200 {
+		if code := d.grants(t, "grant", "acme", id, "max_usd=0.43"); code != 400 {
+			t.Errorf("grant of less than the price: %d, want 400", code)
+		}
+		if code := d.grants(t, "grant", "acme", id, "for=10h"); code != 200 {
 			t.Fatalf("grant: %d", code)
 		}
+		if err := d.platform.SetPrice("NVIDIA L4", platform.Price{Secure: 1.43, Community: 1.43, Serverless: 1.43}); err != nil {
+			t.Fatal(err)
+		}
+		d.advance(2 * time.Hour) // past any price list's age
 		next := refusedWith(t, d.ask(t, call), 403)
 		if next == id {
 			t.Fatal("a call that costs more than was granted is not asked anew")

@@ -258,6 +258,7 @@ func TestLeadsGrantForTheirTeam(t *testing.T) {
 			"too dear":                         {"key_lead", dear, "grant", 403},
 			"dearer than it may":               {"key_lead", ids["key_mate"], "grant?max_usd=0.45", 403},
 			"no price":                         {"key_lead", ids["key_mate"], "grant?max_usd=x", 403},
+			"less than its price":              {"key_lead", ids["key_mate"], "grant?max_usd=0.1", 400},
 			"two prices":                       {"key_lead", ids["key_mate"], "grant?max_usd=0.1&max_usd=99", 400},
 			"in another's name":                {"key_lead", ids["key_mate"], "grant?by=ada", 400},
 			"for another organisation":         {"key_lead", ids["key_mate"], "grant?org=globex", 400},
