@@ -315,6 +315,49 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 	}
 }
 
+// queueFromTemplate makes a template and an endpoint that follows it, for the team research.
+func queueFromTemplate(t *testing.T, d *door) (template, endpoint string) {
+	t.Helper()
+	create := func(path, body string) string {
+		a := d.ask(t, request("POST", path, "key_research", body))
+		if a.Status != 200 && a.Status != 201 {
+			t.Fatalf("%s: %d %s, want success", path, a.Status, a.Body)
+		}
+		return fmt.Sprint(field(t, a.Body, "id"))
+	}
+	template = create("/v1/templates", `{"name":"q","imageName":"w:1","isServerless":true}`)
+	return template, create("/v1/endpoints", `{"name":"q","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"],"scalerType":"REQUEST_COUNT","workersMax":1}`)
+}
+
+// A change that only the gateway stores needs the same access as a change at the platform.
+func TestForeignNotesStay(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", apart("{change: team, exempt: [viewer]}"))
+	template, queue := queueFromTemplate(t, d)
+	for _, tt := range []struct{ path, body, query string }{
+		{"/v1/templates/" + template, `{"readme":"x"}`, ""},
+		{"/v1/templates/" + template + "/update", `{"readme":"y","name":""}`, ""},
+		{"/v1/templates/ept_" + queue, `{"name":"x"}`, ""},
+		{"/v1/endpoints/" + queue, `{"idleTimeout":99}`, ""},
+		{"", "", `mutation { saveTemplate(input: {id: "` + template + `", config: "{}"}) { id } }`},
+		{"", "", `mutation { saveEndpoint(input: {id: "` + queue + `", idleTimeout: 98}) { id } }`},
+	} {
+		raw := request("PATCH", tt.path, "KEY", tt.body)
+		if strings.HasSuffix(tt.path, "/update") {
+			raw = request("POST", tt.path, "KEY", tt.body)
+		}
+		if tt.query != "" {
+			raw = strings.Replace(graphql(tt.query), "key_research", "KEY", 1)
+		}
+		if a := d.ask(t, strings.Replace(raw, "KEY", "key_other", 1)); !strings.Contains(a.Body, "not found") {
+			t.Errorf("%s%s%s of another team: %d %s, want not found", tt.path, tt.body, tt.query, a.Status, a.Body)
+		}
+		if a := d.ask(t, strings.Replace(raw, "KEY", "key_research", 1)); a.Status != 200 || strings.Contains(a.Body, `"errors"`) {
+			t.Errorf("%s%s%s of the owner: %d %s, want 200", tt.path, tt.body, tt.query, a.Status, a.Body)
+		}
+	}
+}
+
 // Lists hold the resources that the caller may read, and the account that billing gives of its
 // records is that of the records left.
 func TestListsLeaveOutWhatIsForeign(t *testing.T) {

@@ -131,7 +131,7 @@ func TestTemplateRollout(t *testing.T) {
 // and deploys from it.
 func TestTemplateWithoutVolume(t *testing.T) {
 	r := newRig(t)
-	v2 := newScript(t, "getTemplate 200 @template\nlistGpuTypes 200 @gpus\ncreatePod 201 @created")
+	v2 := newScript(t, "getTemplate 200 @template\nupdateTemplate 200 @template\nlistGpuTypes 200 @gpus\ncreatePod 201 @created")
 	out := r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", volumeInGb: 0}) { volumeInGb } }`, "")
 	if want := `{"data":{"saveTemplate":{"volumeInGb":0}}}`; string(out.Body) != want {
 		t.Errorf("got %s, want %s", out.Body, want)
