@@ -358,6 +358,47 @@ func TestForeignNotesStay(t *testing.T) {
 	}
 }
 
+// A call that another team may not make does not unlink an endpoint from its template.
+func TestForeignLinksStay(t *testing.T) {
+	t.Parallel()
+	for isolation, calls := range map[string][][3]string{
+		"{change: team, exempt: [viewer]}": {{"DELETE", "/v1/endpoints/<id>", ""}, {"PATCH", "/v1/endpoints/<id>", `{"name":"x"}`}},
+		"{read: team, exempt: [viewer]}":   {{"GET", "/v1/endpoints/<id>", ""}, {"DELETE", "/v1/endpoints/<id>", ""}},
+	} {
+		d := openDoor(t, "http", apart(isolation))
+		template, queue := queueFromTemplate(t, d)
+		for _, c := range calls {
+			d.ask(t, request(c[0], strings.Replace(c[1], "<id>", queue, 1), "key_other", c[2]))
+		}
+		d.ask(t, strings.Replace(graphql(`mutation { updateEndpointTemplate(input: {endpointId: "`+queue+`", templateId: "`+template+`"}) { id } }`), "key_research", "key_other", 1))
+		a := d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))
+		if got := field(t, a.Body, "templateId"); got != template {
+			t.Errorf("%s: template %v, want %s", isolation, got, template)
+		}
+		if a := d.ask(t, request("DELETE", "/v1/templates/"+template, "key_research", "")); a.Status != 400 || !strings.Contains(a.Body, "bound to endpoint "+queue) {
+			t.Errorf("%s: deletion of the template: %d %s, want 400", isolation, a.Status, a.Body)
+		}
+	}
+}
+
+// An update of a template warns about an endpoint that the caller may not change.
+func TestRollOutToForeignEndpoint(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", apart("{change: team, exempt: [viewer]}"))
+	made := d.ask(t, request("POST", "/v1/templates", "key_other", `{"name":"q","imageName":"w:1","isServerless":true}`))
+	template := fmt.Sprint(field(t, made.Body, "id"))
+	made = d.ask(t, request("POST", "/v1/endpoints", "key_research", `{"name":"q","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"],"workersMax":1}`))
+	queue := fmt.Sprint(field(t, made.Body, "id"))
+	a := d.ask(t, request("PATCH", "/v1/templates/"+template, "key_other", `{"imageName":"w:2"}`))
+	if want := "template: cannot apply the change to endpoint " + queue; a.Status != 200 || a.Header.Get("X-Legacy-Warning") != want {
+		t.Errorf("update: %d %q, want 200 with the warning %q", a.Status, a.Header.Get("X-Legacy-Warning"), want)
+	}
+	a = d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))
+	if got := field(t, a.Body, "templateId"); got != template {
+		t.Errorf("template %v, want %s", got, template)
+	}
+}
+
 // Lists hold the resources that the caller may read, and the account that billing gives of its
 // records is that of the records left.
 func TestListsLeaveOutWhatIsForeign(t *testing.T) {

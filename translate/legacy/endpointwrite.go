@@ -390,7 +390,7 @@ func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.End
 	b := v2.NewEndpoint()
 	b.SetTemplateID(s.ResolveTemplate(ctx, template))
 	after, err := s.Change(ctx, NounEndpoint.Purpose("update"), Call("updateEndpoint", id, b.Members))
-	if IsMissing(err) {
+	if isGone(err) {
 		s.unbind(ctx, id)
 	}
 	if err != nil {

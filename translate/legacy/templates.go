@@ -322,7 +322,7 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 	})
 	for i, id := range followers {
 		switch {
-		case IsMissing(errs[i]):
+		case isGone(errs[i]):
 			s.unbind(ctx, id)
 		case errs[i] != nil:
 			s.Warn("template", "cannot apply the change to endpoint "+id)
@@ -340,11 +340,14 @@ func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	for _, endpoint := range followers {
 		if _, err := s.Endpoint(ctx, NounEndpoint.Purpose("get"), endpoint); !IsMissing(err) {
 			return invalid("", "template is bound to endpoint %s", endpoint)
-		} // otherwise the endpoint was deleted outside the gateway
+		} // otherwise the endpoint was deleted outside the gateway, or is hidden from the caller
 	}
 	if err := s.Remove(ctx, NounTemplate.Purpose("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
 		return err
 	}
 	translate.DropNote(ctx, s.Client, s.Key(translate.KindTemplate, id))
+	for _, endpoint := range followers {
+		s.unbind(ctx, endpoint)
+	}
 	return nil
 }
