@@ -381,23 +381,3 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 		translate.SaveNote(ctx, e.Client, e.Key(translate.KindEndpoint, id), e.note)
 	}
 }
-
-// BindTemplate applies a template to an endpoint and stores the link between them. It changes nothing if the template is virtual.
-func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
-	if IsVirtual(template) {
-		return s.Endpoint(ctx, NounEndpoint.Purpose("get"), id)
-	}
-	b := v2.NewEndpoint()
-	b.SetTemplateID(s.ResolveTemplate(ctx, template))
-	after, err := s.Change(ctx, NounEndpoint.Purpose("update"), Call("updateEndpoint", id, b.Members))
-	if isGone(err) {
-		s.unbind(ctx, id)
-	}
-	if err != nil {
-		return v2.Endpoint{}, err
-	}
-	note := s.EndpointNote(ctx, id)
-	note.TemplateID = template
-	translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, id), note)
-	return v2.EndpointOf(after), nil
-}
