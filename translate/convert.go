@@ -23,7 +23,7 @@ func Env(v any) (map[string]string, error) {
 	env := make(map[string]string, len(object))
 	for key := range object {
 		if env[key], ok = Variable(object, key); !ok {
-			return nil, fmt.Errorf("%q: expected string", Clip(key, 64))
+			return nil, fmt.Errorf("%q: expected string, number or boolean", Clip(key, 64))
 		}
 	}
 	return env, nil

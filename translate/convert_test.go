@@ -22,7 +22,7 @@ func TestEnv(t *testing.T) {
 			in:   map[string]any{"t": true, "i": json.Number("1"), "f": json.Number("1.5"), "n": nil},
 			want: map[string]string{"t": "true", "i": "1", "f": "1.5", "n": ""},
 		},
-		"nested":     {in: map[string]any{"a": []any{}}, wantErr: `"a": expected string`},
+		"nested":     {in: map[string]any{"a": []any{}}, wantErr: `"a": expected string, number or boolean`},
 		"not object": {in: []any{}, wantErr: "expected object"},
 	}
 	for name, tt := range tests {

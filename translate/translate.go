@@ -56,6 +56,8 @@ type Response struct {
 	Refused bool
 	// Kind is the kind of a refusal by the gateway, such as "key_reused". It is "" for a response of the platform.
 	Kind string
+	// Hidden reports that the caller may not access a resource that the call names. A 404 then does not mean that the resource is missing.
+	Hidden bool
 }
 
 // Caller makes v2 calls for a translator. The gateway implements it. (Elsewhere in this package, the caller is the client of the legacy

@@ -66,7 +66,7 @@ func (r *DryRun) reporter(ctx context.Context, caller *identity.Caller) *reporte
 func (r *DryRun) ports() *filter.Ports {
 	translators := make(map[route.Dialect]filter.Translator)
 	for dialect, t := range r.Pipeline.Ports.Translators {
-		translators[dialect] = t.ForDryRun()
+		translators[dialect] = t.ForDryRun(r.Offline)
 	}
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{},

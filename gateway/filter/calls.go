@@ -26,8 +26,8 @@ type Translator interface {
 	// Refuse encodes p as an error response in the dialect. It is called for refusals that did not come from the translator. The chain adds
 	// the headers in p.
 	Refuse(p *problem.Problem) *Response
-	// ForDryRun returns a translator that stores nothing.
-	ForDryRun() Translator
+	// ForDryRun returns a translator that stores nothing. If offline is true, it does not read stored values either.
+	ForDryRun(offline bool) Translator
 }
 
 // Calls runs the v2 calls of one legacy request. Each call passes the Call stages of the chain and is then sent to the platform. After

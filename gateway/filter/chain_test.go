@@ -139,7 +139,7 @@ func (shout) Refuse(p *problem.Problem) *filter.Response {
 
 func (shout) Priority(*filter.Exchange) (overload.Priority, bool) { return overload.Read, true }
 
-func (s shout) ForDryRun() filter.Translator { return s }
+func (s shout) ForDryRun(bool) filter.Translator { return s }
 
 func TestRefusalsLeaveInTheCallersDialect(t *testing.T) {
 	chain := &filter.Chain{Headers: []filter.Filter{filter.LimitSize{}}}

@@ -63,6 +63,9 @@ func (i *Isolation) CanChange(c *identity.Caller, o ledger.Owner) bool {
 	return i.exempts(c) || i.allows(i.Change, o, c)
 }
 
+// HidesResource reports whether the call names a resource that is hidden from the caller.
+func (ex *Exchange) HidesResource() bool { return len(ex.Access.hidden) > 0 }
+
 // recount recalculates the summary of a billing list for the records left after filtering.
 func recount(meta map[string]any, left []any, resources int) {
 	number := func(n int) json.Number { return json.Number(big.NewInt(int64(n)).String()) }

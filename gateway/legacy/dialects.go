@@ -2,8 +2,10 @@ package legacy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -43,8 +45,8 @@ type translator struct {
 	dialect dialect
 	// settings are the settings of the dialect, a v1.Config or a graphql.Config.
 	settings any
-	// dry returns the dialect for dry runs, which stores nothing.
-	dry func() dialect
+	// dry returns the dialect for dry runs, which stores nothing and, if offline is true, reads nothing that is stored.
+	dry func(offline bool) dialect
 	// fields returns the operations of a request by its body. It is nil for a dialect whose routes identify the operation.
 	fields func(in *translate.Incoming) []string
 	// successors returns the v2 operations that replace an operation, most important first.
@@ -68,7 +70,7 @@ func (c *Calls) Translators(cfg *settings.Config, prev map[route.Dialect]filter.
 			return nil, err
 		}
 		first = &translator{
-			dialect: api, settings: rest, dry: func() dialect { return api.WithDeps(c.dryDeps()) },
+			dialect: api, settings: rest, dry: func(offline bool) dialect { return api.WithDeps(c.dryDeps(offline)) },
 			successors: c.replacements, api: c.api, lists: c.lists, usage: c.Recorder,
 		}
 	}
@@ -79,7 +81,7 @@ func (c *Calls) Translators(cfg *settings.Config, prev map[route.Dialect]filter.
 			return nil, err
 		}
 		second = &translator{
-			dialect: graphqlDialect{api}, settings: gql, dry: func() dialect { return graphqlDialect{api.WithDeps(c.dryDeps())} },
+			dialect: graphqlDialect{api}, settings: gql, dry: func(offline bool) dialect { return graphqlDialect{api.WithDeps(c.dryDeps(offline))} },
 			fields: api.Fields, successors: graphql.Successors, api: c.api, lists: c.lists, usage: c.Recorder,
 		}
 	}
@@ -100,7 +102,29 @@ func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
 }
 
 // dryDeps returns the dependencies of dialects for dry runs.
-func (c *Calls) dryDeps() translate.Deps { return translate.Deps{Now: c.Now} }
+func (c *Calls) dryDeps(offline bool) translate.Deps {
+	deps := translate.Deps{Now: c.Now}
+	if !offline {
+		deps.Store = readOnlyStore{c.translators.Store}
+	}
+	return deps
+}
+
+// readOnlyStore is a translate.Store that ignores writes.
+type readOnlyStore struct{ translate.Store }
+
+// Put implements translate.Store.
+func (readOnlyStore) Put(context.Context, translate.Key, json.RawMessage, time.Duration) error {
+	return nil
+}
+
+// AddAll implements translate.Store.
+func (readOnlyStore) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
+	return nil
+}
+
+// Delete implements translate.Store.
+func (readOnlyStore) Delete(context.Context, translate.Key) error { return nil }
 
 // translatorOf returns the translator for the dialect of an exchange, or nil if the dialect is not translated.
 func translatorOf(ex *filter.Exchange) *translator {
@@ -109,9 +133,9 @@ func translatorOf(ex *filter.Exchange) *translator {
 }
 
 // ForDryRun implements filter.Translator.
-func (t *translator) ForDryRun() filter.Translator {
+func (t *translator) ForDryRun(offline bool) filter.Translator {
 	dry := *t
-	dry.dialect, dry.usage = t.dry(), nil
+	dry.dialect, dry.usage = t.dry(offline), nil
 	return &dry
 }
 

@@ -129,7 +129,7 @@ func (c *caller) run(ctx context.Context, ex *filter.Exchange) (*translate.Respo
 		return nil, err
 	}
 	return &translate.Response{
-		Status: ex.Response.Status, Header: ex.Response.Header, Body: body, Kind: ex.Event.Refusal,
+		Status: ex.Response.Status, Header: ex.Response.Header, Body: body, Kind: ex.Event.Refusal, Hidden: ex.HidesResource(),
 		Refused:            ex.Sent == filter.NotSent && ex.Event.Refusal != "" && ex.Event.Stage != filter.StageDispatch,
 		FromEarlierRequest: (ex.Adopted != "" || ex.Response.Header[filter.HeaderReplayed] != nil) && ex.Sent == filter.NotSent,
 	}, nil

@@ -95,3 +95,27 @@ func TestDryRun(t *testing.T) {
 		}
 	}, budgeted("{per_hour: 1.50}"))
 }
+
+// A dry run of a v1 call reads what the gateway has stored, and leaves it unchanged.
+func TestDryRunReadsNotes(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http")
+	template, queue := queueFromTemplate(t, d)
+	if e := d.estimated(t, request("DELETE", "/v1/templates/"+template, "key_research", "")); e.Verdict != explain.Refused || e.Status != 400 {
+		t.Errorf("%+v, want status 400, because the endpoint is bound", e)
+	}
+	if e := d.estimated(t, request("DELETE", "/v1/endpoints/"+queue, "key_research", "")); e.Verdict != explain.Allowed {
+		t.Errorf("%+v, want it allowed", e)
+	}
+	if e := d.estimated(t, request("PATCH", "/v1/templates/"+template, "key_research", `{"readme":"x"}`)); e.Verdict != explain.Allowed {
+		t.Errorf("%+v, want it allowed", e)
+	}
+	a := d.ask(t, request("GET", "/v1/templates/"+template, "key_research", ""))
+	if got := field(t, a.Body, "readme"); got != "" {
+		t.Errorf("readme %v, want none", got)
+	}
+	a = d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))
+	if got := field(t, a.Body, "templateId"); got != template {
+		t.Errorf("template %v, want %s", got, template)
+	}
+}

@@ -324,6 +324,90 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 	}
 }
 
+// queueFromTemplate makes a template and an endpoint that follows it, for the team research.
+func queueFromTemplate(t *testing.T, d *door) (template, endpoint string) {
+	t.Helper()
+	create := func(path, body string) string {
+		a := d.ask(t, request("POST", path, "key_research", body))
+		if a.Status != 200 && a.Status != 201 {
+			t.Fatalf("%s: %d %s, want success", path, a.Status, a.Body)
+		}
+		return fmt.Sprint(field(t, a.Body, "id"))
+	}
+	template = create("/v1/templates", `{"name":"q","imageName":"w:1","isServerless":true}`)
+	return template, create("/v1/endpoints", `{"name":"q","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"],"scalerType":"REQUEST_COUNT","workersMax":1}`)
+}
+
+// A change that only the gateway stores needs the same access as a change at the platform.
+func TestForeignNotesStay(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", apart("{change: team, exempt: [viewer]}"))
+	template, queue := queueFromTemplate(t, d)
+	for _, tt := range []struct{ path, body, query string }{
+		{"/v1/templates/" + template, `{"readme":"x"}`, ""},
+		{"/v1/templates/" + template + "/update", `{"readme":"y","name":""}`, ""},
+		{"/v1/templates/ept_" + queue, `{"name":"x"}`, ""},
+		{"/v1/endpoints/" + queue, `{"idleTimeout":99}`, ""},
+		{"", "", `mutation { saveTemplate(input: {id: "` + template + `", config: "{}"}) { id } }`},
+		{"", "", `mutation { saveEndpoint(input: {id: "` + queue + `", idleTimeout: 98}) { id } }`},
+	} {
+		raw := request("PATCH", tt.path, "KEY", tt.body)
+		if strings.HasSuffix(tt.path, "/update") {
+			raw = request("POST", tt.path, "KEY", tt.body)
+		}
+		if tt.query != "" {
+			raw = strings.Replace(graphql(tt.query), "key_research", "KEY", 1)
+		}
+		if a := d.ask(t, strings.Replace(raw, "KEY", "key_other", 1)); !strings.Contains(a.Body, "not found") {
+			t.Errorf("%s%s%s of another team: %d %s, want not found", tt.path, tt.body, tt.query, a.Status, a.Body)
+		}
+		if a := d.ask(t, strings.Replace(raw, "KEY", "key_research", 1)); a.Status != 200 || strings.Contains(a.Body, `"errors"`) {
+			t.Errorf("%s%s%s of the owner: %d %s, want 200", tt.path, tt.body, tt.query, a.Status, a.Body)
+		}
+	}
+}
+
+// A call that another team may not make does not unlink an endpoint from its template.
+func TestForeignLinksStay(t *testing.T) {
+	t.Parallel()
+	for isolation, calls := range map[string][][3]string{
+		"{change: team, exempt: [viewer]}": {{"DELETE", "/v1/endpoints/<id>", ""}, {"PATCH", "/v1/endpoints/<id>", `{"name":"x"}`}},
+		"{read: team, exempt: [viewer]}":   {{"GET", "/v1/endpoints/<id>", ""}, {"DELETE", "/v1/endpoints/<id>", ""}},
+	} {
+		d := openDoor(t, "http", apart(isolation))
+		template, queue := queueFromTemplate(t, d)
+		for _, c := range calls {
+			d.ask(t, request(c[0], strings.Replace(c[1], "<id>", queue, 1), "key_other", c[2]))
+		}
+		d.ask(t, strings.Replace(graphql(`mutation { updateEndpointTemplate(input: {endpointId: "`+queue+`", templateId: "`+template+`"}) { id } }`), "key_research", "key_other", 1))
+		a := d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))
+		if got := field(t, a.Body, "templateId"); got != template {
+			t.Errorf("%s: template %v, want %s", isolation, got, template)
+		}
+		if a := d.ask(t, request("DELETE", "/v1/templates/"+template, "key_research", "")); a.Status != 400 || !strings.Contains(a.Body, "bound to endpoint "+queue) {
+			t.Errorf("%s: deletion of the template: %d %s, want 400", isolation, a.Status, a.Body)
+		}
+	}
+}
+
+// An update of a template warns about an endpoint that the caller may not change.
+func TestRollOutToForeignEndpoint(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", apart("{change: team, exempt: [viewer]}"))
+	made := d.ask(t, request("POST", "/v1/templates", "key_other", `{"name":"q","imageName":"w:1","isServerless":true}`))
+	template := fmt.Sprint(field(t, made.Body, "id"))
+	made = d.ask(t, request("POST", "/v1/endpoints", "key_research", `{"name":"q","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"],"workersMax":1}`))
+	queue := fmt.Sprint(field(t, made.Body, "id"))
+	a := d.ask(t, request("PATCH", "/v1/templates/"+template, "key_other", `{"imageName":"w:2"}`))
+	if want := "template: cannot apply the change to endpoint " + queue; a.Status != 200 || a.Header.Get("X-Legacy-Warning") != want {
+		t.Errorf("update: %d %q, want 200 with the warning %q", a.Status, a.Header.Get("X-Legacy-Warning"), want)
+	}
+	a = d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))
+	if got := field(t, a.Body, "templateId"); got != template {
+		t.Errorf("template %v, want %s", got, template)
+	}
+}
+
 // Lists hold the resources that the caller may read, and the account that billing gives of its
 // records is that of the records left.
 func TestListsLeaveOutWhatIsForeign(t *testing.T) {

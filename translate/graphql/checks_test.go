@@ -111,6 +111,37 @@ func TestStaleTextIsNotShown(t *testing.T) {
 	}
 }
 
+// TestUpdateEndpointTemplate finds the template as saveEndpoint does, and keeps the link if the template is unknown.
+func TestUpdateEndpointTemplate(t *testing.T) {
+	missing := `{"data":{"updateEndpointTemplate":null},"errors":[{"message":"template not found"`
+	for _, tt := range []struct{ name, template, answer, want, sent string }{
+		{"of another endpoint", "ept_ep2", "getEndpoint 200 {\"id\":\"ep2\",\"image\":\"other:1\"}\nupdateEndpoint 200 @endpoint", `{"data":{"updateEndpointTemplate":{"templateId":"ept_ep2"}}}`, `updateEndpoint ep1 {"image":"other:1"`},
+		{"of no endpoint", "ept_nope", "getEndpoint 404 {}", missing, ""},
+		{"unknown", "nope", "updateEndpoint 404 {}", missing, `updateEndpoint ep1 {"templateId":"nope"}`},
+		{"of its own", "ept_ep1", "", `{"data":{"updateEndpointTemplate":{"templateId":"tpl1"}}}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.ask(t, newScript(t, "createEndpoint 201 @endpoint"), `mutation { saveEndpoint(input: {name: "n", templateId: "tpl1", gpuIds: "ADA_24"}) { id } }`, "")
+			v2 := newScript(t, "getEndpoint 200 @endpoint\n"+tt.answer)
+			out := r.ask(t, v2, `mutation { updateEndpointTemplate(input: {endpointId: "ep1", templateId: "`+tt.template+`"}) { templateId } }`, "")
+			if !strings.HasPrefix(string(out.Body), tt.want) {
+				t.Errorf("got %s, want %s", out.Body, tt.want)
+			}
+			if lines := strings.Join(v2.lines(), "\n"); !strings.Contains(lines, tt.sent) || tt.sent == "" && strings.Contains(lines, "updateEndpoint") {
+				t.Errorf("calls:\n%s\nwant %q", lines, tt.sent)
+			}
+			if tt.want != missing {
+				return
+			}
+			out = r.ask(t, newScript(t, "getEndpoint 200 @endpoint"), `{ myself { endpoint(id: "ep1") { templateId } } }`, "")
+			if want := `{"data":{"myself":{"endpoint":{"templateId":"tpl1"}}}}`; string(out.Body) != want {
+				t.Errorf("afterwards %s, want %s", out.Body, want)
+			}
+		})
+	}
+}
+
 func TestTemplateRollout(t *testing.T) {
 	r := newRig(t)
 	v2 := newScript(t, "createEndpoint 201 @endpoint\nupdateTemplate 200 @template\nupdateEndpoint 200 @endpoint\ngetTemplate 200 @template\ndeleteEndpoint 204")
@@ -131,7 +162,7 @@ func TestTemplateRollout(t *testing.T) {
 // and deploys from it.
 func TestTemplateWithoutVolume(t *testing.T) {
 	r := newRig(t)
-	v2 := newScript(t, "getTemplate 200 @template\nlistGpuTypes 200 @gpus\ncreatePod 201 @created")
+	v2 := newScript(t, "getTemplate 200 @template\nupdateTemplate 200 @template\nlistGpuTypes 200 @gpus\ncreatePod 201 @created")
 	out := r.ask(t, v2, `mutation { saveTemplate(input: {id: "tpl1", volumeInGb: 0}) { volumeInGb } }`, "")
 	if want := `{"data":{"saveTemplate":{"volumeInGb":0}}}`; string(out.Body) != want {
 		t.Errorf("got %s, want %s", out.Body, want)

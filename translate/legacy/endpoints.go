@@ -65,7 +65,7 @@ func GPUTypes(e v2.Endpoint, types []any) []string {
 // Endpoint reads one endpoint. If the endpoint no longer exists, Endpoint also removes the stored link from the endpoint to its template.
 func (s *Session) Endpoint(ctx context.Context, purpose Purpose, id string) (v2.Endpoint, error) {
 	body, err := s.Read(ctx, purpose, "getEndpoint", id)
-	if IsMissing(err) {
+	if isGone(err) {
 		s.unbind(ctx, id)
 	}
 	return v2.EndpointOf(body), err
@@ -124,7 +124,7 @@ func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
 		}
 		err = s.Remove(ctx, purpose, "deleteEndpoint", id)
 	}
-	if IsMissing(err) {
+	if isGone(err) {
 		s.unbind(ctx, id)
 	}
 	if err != nil {

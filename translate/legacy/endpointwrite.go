@@ -64,6 +64,7 @@ func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointInput) (v2.Endp
 	if err != nil {
 		return v2.Endpoint{}, e.note, err
 	}
+	w.Hooks.Remember(&e.note, e.body)
 	e.remember(ctx, made.ID(), made, translate.EndpointNote{})
 	return made, e.note, nil
 }
@@ -118,20 +119,21 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInpu
 		return e.now, e.note, err
 	}
 	before := e.note
+	e.note.IdleTimeout = cmp.Or(e.now.IdleTimeout(), e.note.IdleTimeout) // v2 drops it while the scaler counts requests
+	current := e.note
 	if err := e.change(ctx, id); err != nil {
 		return e.now, e.note, err
 	}
-	p := patch{purpose: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	w.Hooks.Remember(&e.note, e.body)
+	p := patch{
+		purpose: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin, noted: !reflect.DeepEqual(current, e.note),
+	}
 	if e.body.Has("templateId") {
 		p.purpose.Noun, p.purpose.BodyID = NounTemplate, w.TemplateID.Value()
 	}
 	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
 	if err != nil {
 		return e.now, e.note, s.misplaced(ctx, p.purpose.Verb, err, e.body.DataCenters()...)
-	}
-	e.note.TemplateID = before.TemplateID
-	if e.followsAnother(id) {
-		e.note.TemplateID = w.TemplateID.Value()
 	}
 	now := v2.EndpointOf(after)
 	e.remember(ctx, id, now, before)
@@ -349,10 +351,8 @@ func (e *endpointWrite) workers() error {
 	}
 	least.Apply(e.body.SetWorkersMin)
 	most.Apply(e.body.SetWorkersMax)
-	// v2 drops the idle timeout while the scaler counts requests.
-	current := e.now.IdleTimeout()
-	e.note.IdleTimeout = e.w.IdleTimeout.Or(cmp.Or(current, e.note.IdleTimeout))
-	resumed := current == 0 && e.w.Scaler.Value() != ""
+	e.note.IdleTimeout = e.w.IdleTimeout.Or(e.note.IdleTimeout)
+	resumed := e.now.IdleTimeout() == 0 && e.w.Scaler.Value() != ""
 	if e.note.IdleTimeout > 0 && !e.byCount() && (e.w.IdleTimeout.IsSet() || resumed) {
 		e.body.SetIdleTimeout(e.note.IdleTimeout)
 	}
@@ -377,28 +377,7 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 	if e.body.Has("gpu") || e.body.Has("cpu") {
 		e.note.BilledType = e.billedType(ctx, after)
 	}
-	e.w.Hooks.Remember(&e.note, e.body)
 	if !reflect.DeepEqual(before, e.note) {
 		translate.SaveNote(ctx, e.Client, e.Key(translate.KindEndpoint, id), e.note)
 	}
-}
-
-// BindTemplate applies a template to an endpoint and stores the link between them. It changes nothing if the template is virtual.
-func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
-	if IsVirtual(template) {
-		return s.Endpoint(ctx, NounEndpoint.Purpose("get"), id)
-	}
-	b := v2.NewEndpoint()
-	b.SetTemplateID(s.ResolveTemplate(ctx, template))
-	after, err := s.Change(ctx, NounEndpoint.Purpose("update"), Call("updateEndpoint", id, b.Members))
-	if IsMissing(err) {
-		s.unbind(ctx, id)
-	}
-	if err != nil {
-		return v2.Endpoint{}, err
-	}
-	note := s.EndpointNote(ctx, id)
-	note.TemplateID = template
-	translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, id), note)
-	return v2.EndpointOf(after), nil
 }

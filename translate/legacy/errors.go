@@ -75,6 +75,12 @@ func Broken(r *translate.Response) string {
 // IsMissing reports whether err is a 404.
 func IsMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
+// isGone reports whether err is a 404 for a resource that does not exist, and not for a resource hidden from the caller.
+func isGone(err error) bool {
+	r, ok := errors.AsType[*RefusedError](err)
+	return ok && IsMissing(err) && !r.Response.Hidden
+}
+
 func statusOf(err error) int {
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil {
 		return r.Response.Status

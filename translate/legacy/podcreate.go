@@ -256,7 +256,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 	return &RefusedError{purpose, out.Response, out.Err}
 }
 
-// missing determines which resource is missing if the platform responded with 404.
+// missing determines which resource is missing if the platform responded with 404. The Noun is "" if the caller named no resource.
 func (c *podCreate) missing(detail string) (Noun, string) {
 	detail = strings.ToLower(detail)
 	registry := c.want.Registry.Value()
@@ -265,6 +265,8 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 		return NounRegistry, registry
 	case c.want.NetworkVolume != "" && (strings.Contains(detail, "volume") || c.want.Template == ""):
 		return NounVolume, c.want.NetworkVolume
+	case c.want.Template == "":
+		return "", ""
 	}
 	return NounTemplate, c.want.Template
 }

@@ -153,6 +153,8 @@ type patch struct {
 	read, update string // operations
 	id           string
 	origin       *translate.Origin
+	// noted reports that the stored note of the resource also changes.
+	noted bool
 }
 
 // before reads the resource if the update depends on its current state, otherwise it returns nil.
@@ -163,18 +165,22 @@ func (s *Session) before(ctx context.Context, p *patch, needed bool) (map[string
 	return s.Read(ctx, p.purpose, p.read, p.id)
 }
 
-// apply sends the update and returns the resulting resource. It sends nothing for an empty update, which v2 rejects, and
-// returns the current resource.
+// apply sends the update and returns the resulting resource. It sends nothing for an empty update, which v2 rejects, and returns the current
+// resource. If only the note changes, it sends the current name, because the change of a note requires the same permissions as an update.
 func (s *Session) apply(ctx context.Context, p *patch, body, now map[string]any) (map[string]any, error) {
-	switch {
-	case len(body) > 0:
-		call := Call(p.update, p.id, body)
-		call.Origin = p.origin
-		return s.Change(ctx, p.purpose, call)
-	case now != nil:
-		return now, nil
+	if len(body) == 0 {
+		var err error
+		if now == nil {
+			now, err = s.Read(ctx, p.purpose, p.read, p.id)
+		}
+		if err != nil || !p.noted {
+			return now, err
+		}
+		body = map[string]any{"name": now["name"]}
 	}
-	return s.Read(ctx, p.purpose, p.read, p.id)
+	call := Call(p.update, p.id, body)
+	call.Origin = p.origin
+	return s.Change(ctx, p.purpose, call)
 }
 
 // pause is the initial delay before a deletion with an unknown result is retried.

@@ -181,7 +181,8 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	}
 	t := Template{Template: v2.TemplateOf(made)}
 	t.KnownAs = t.ID()
-	s.rememberTemplate(ctx, &t, w, false)
+	w.note(&t.Note)
+	s.rememberTemplate(ctx, &t, translate.TemplateNote{})
 	return t, nil
 }
 
@@ -204,16 +205,18 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInpu
 		b.SetName(name)
 	}
 	w.PassThrough.Apply(b.Object)
-	note := t.Note
-	if err := s.changeVolume(w, b, v2.TemplateOf(now), &note); err != nil {
+	before := t.Note
+	w.note(&t.Note)
+	if err := s.changeVolume(w, b, v2.TemplateOf(now), &t.Note); err != nil {
 		return t, err
 	}
+	p.noted = !reflect.DeepEqual(before, t.Note)
 	after, err := s.apply(ctx, &p, b.Members, now)
 	if err != nil {
 		return t, err
 	}
 	t.Template = v2.TemplateOf(after)
-	s.rememberTemplate(ctx, &t, w, note.NoVolume)
+	s.rememberTemplate(ctx, &t, before)
 	if rolls {
 		s.rollOut(ctx, &t)
 	}
@@ -270,23 +273,22 @@ func (s *Session) updateVirtual(ctx context.Context, purpose Purpose, endpoint s
 			s.WarnLost(field, "ignored because the template of an endpoint does not support this field")
 		}
 	}
+	known := s.EndpointNote(ctx, endpoint)
+	name := cmp.Or(w.Name.Value(), known.TemplateName)
+	p.noted = name != known.TemplateName
 	after, err := s.apply(ctx, &p, b.Members, now)
 	if err != nil {
 		return Template{}, err
 	}
-	known := s.EndpointNote(ctx, endpoint)
-	if name := w.Name.Value(); name != "" && name != known.TemplateName {
+	if p.noted {
 		known.TemplateName = name
 		translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, endpoint), known)
 	}
 	return VirtualTemplate(after, known), nil
 }
 
-// rememberTemplate stores the values that v2 does not keep, if they have changed.
-func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *TemplateInput, noVolume bool) {
-	before := t.Note
-	t.Note.NoVolume = noVolume
-	w.note(&t.Note)
+// rememberTemplate stores the note of a template if it differs from before.
+func (s *Session) rememberTemplate(ctx context.Context, t *Template, before translate.TemplateNote) {
 	if !reflect.DeepEqual(before, t.Note) {
 		translate.SaveNote(ctx, s.Client, s.Key(translate.KindTemplate, t.KnownAs), t.Note)
 	}
@@ -320,7 +322,7 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 	})
 	for i, id := range followers {
 		switch {
-		case IsMissing(errs[i]):
+		case isGone(errs[i]):
 			s.unbind(ctx, id)
 		case errs[i] != nil:
 			s.Warn("template", "cannot apply the change to endpoint "+id)
@@ -338,11 +340,14 @@ func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	for _, endpoint := range followers {
 		if _, err := s.Endpoint(ctx, NounEndpoint.Purpose("get"), endpoint); !IsMissing(err) {
 			return invalid("", "template is bound to endpoint %s", endpoint)
-		} // otherwise the endpoint was deleted outside the gateway
+		} // otherwise the endpoint was deleted outside the gateway, or is hidden from the caller
 	}
 	if err := s.Remove(ctx, NounTemplate.Purpose("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
 		return err
 	}
 	translate.DropNote(ctx, s.Client, s.Key(translate.KindTemplate, id))
+	for _, endpoint := range followers {
+		s.unbind(ctx, endpoint)
+	}
 	return nil
 }

@@ -129,6 +129,10 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 		if !ok && unset {
 			continue
 		}
+		if !ok && object != nil && field.kind == kindEnv {
+			_, err := translate.Env(object)
+			return nil, bad("%s: %v", field.name, err)
+		}
 		if !ok {
 			return nil, bad("%s: expected %s", field.name, field.kind)
 		}

@@ -103,6 +103,9 @@ func (r *request) placement(p *legacy.Placement) error {
 	p.CPU = in.wantsCPU()
 	var err error
 	if p.CPU {
+		if cloud == "COMMUNITY" {
+			r.WarnLost("cloudType", "CPU pods can only be placed in SECURE")
+		}
 		p.Types, p.TypesField, p.KeepOrder = r.flavourIDs(), "cpuFlavorIds", in.text("cpuFlavorPriority") == "custom"
 		p.Count, err = r.vcpus()
 		return err
