@@ -70,11 +70,11 @@ func (r Spec) EffectiveVerb(body any) Verb {
 }
 
 // Deduplicated reports whether a call with the given body creates or starts something, so that a retry with the same
-// Idempotency-Key must not do so again. Jobs are excluded, because the gateway cannot recognise them afterwards.
+// Idempotency-Key must not do so again. Jobs and delegations are excluded, because the gateway cannot recognise them afterwards.
 func (r Spec) Deduplicated(body any) bool {
 	switch r.EffectiveVerb(body) { //nolint:exhaustive // other verbs create nothing
 	case VerbCreate, VerbStart, VerbRestart:
-		return r.Kind != KindJob
+		return HasOwner(r.Kind)
 	}
 	return false
 }
