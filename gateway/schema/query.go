@@ -140,7 +140,7 @@ func queryRules(operation string) []queryRule {
 	case "listGpuTypes", "getGpuType":
 		return []queryRule{availability, {"cudaConstraint", checkCUDAQuery}}
 	case "listCpuTypes", "getCpuType":
-		return []queryRule{availability, {"powerOfTwo", checkVCPUQuery}}
+		return []queryRule{availability, {"vcpuQuery", checkVCPUQuery}}
 	case "listBilling", "listPodBilling", "listServerlessBilling", "listEndpointBilling",
 		"listNetworkVolumeBilling", "listClusterBilling":
 		return []queryRule{{"timeRange", checkTimeRange}}
@@ -148,10 +148,9 @@ func queryRules(operation string) []queryRule {
 	return nil
 }
 
-// statusOf returns the HTTP status for a violated query rule: 422 for a value that is never valid, and 400 for parameters that cannot be
-// combined.
+// statusOf returns the HTTP status for a violated rule. The platform responds with 422 to some values, and with 400 to all others.
 func statusOf(rule string) int {
-	if rule == "powerOfTwo" {
+	if rule == "vcpuQuery" || rule == "template" {
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusBadRequest
