@@ -31,6 +31,7 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 			out[p.Name] = values
 		case len(values) > 1:
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
+			out[p.Name] = values // the rules below must not report it as missing
 		case len(values) == 1:
 			vs = append(vs, op.checkParameter(&p, values[0])...)
 			value := values[0]
