@@ -40,6 +40,8 @@ type Spec struct {
 	SubmitsJob bool
 	// AffectsAllJobs is set if the call affects all jobs of the endpoint, regardless of who submitted them.
 	AffectsAllJobs bool
+	// AccountWide is set if the response contains the costs of the whole account, without the IDs of resources.
+	AccountWide bool
 	// Synchronous is set if the response is only useful to a connected caller: if the caller disconnects, the call is canceled. A
 	// job that it started continues.
 	Synchronous bool
