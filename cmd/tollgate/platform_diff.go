@@ -24,8 +24,10 @@ func newPlatformDiff() *cobra.Command {
 		Short: "Compare a newer API description of the platform with the embedded one",
 		Long: `Compares an OpenAPI description, in a file or at a URL, with the description embedded
 in this build. Lists for each operation what is new, changed or removed, and what the
-change requires in the gateway. Exits with 1 if there is a difference. Prose and
-examples are not compared. No credential is sent to the URL.`,
+change requires in the gateway. Exits with 1 if there is a difference. Prose, examples,
+servers, path parameters, schemas of response headers and headers of errors are not
+compared. If a body has several media types, the schema of only one is compared. No
+credential is sent to the URL.`,
 		Example: `  tollgate platform diff https://rest.platform.example/v2/openapi.json
   tollgate platform diff newer.json --from older.json -o json`,
 		Args: named([]string{"FILE|URL"}),

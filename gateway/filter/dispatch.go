@@ -102,7 +102,8 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}
 		return cancel, nil
 	}
-	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Buffered && (res.ContentLength < 0 || res.ContentLength > maxShort) {
+	short := res.ContentLength >= 0 && res.ContentLength <= maxShort && ex.Out.Method != http.MethodHead // the response to a HEAD has no body
+	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Buffered && !short {
 		ex.Response.Stream = res.Body
 		if ex.Out.Stream {
 			ex.Response.Stream = &endableBody{res.Body, ctx}

@@ -36,13 +36,16 @@ type reference struct {
 
 // Request replaces hidden IDs with unused ones. If the ledger is unavailable or incomplete, it returns 503 for calls that depend on
 // ownership. Even then, the caller may stop resources, and may delete a resource if this gateway remembers that the caller has access to
-// it.
+// it. It returns 403 for the costs of the whole account, from which it cannot omit hidden resources.
 func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Lookup(ex.Operation.ID)
 	ex.Out.Buffered = ex.Out.Buffered || iso.Read.restricts() && (row.ListMember != "" || row.SubmitsJob && !row.Synchronous)
 	if iso.exempts(ex.Caller) {
 		return nil
+	}
+	if row.AccountWide && iso.Read.restricts() {
+		return problem.Forbidden.New("isolation hides the bills of the whole account; read the bills of pods, serverless, network volumes or clusters")
 	}
 	named := ex.references(row)
 	if row.ListMember != "" && iso.Read.restricts() {

@@ -10,9 +10,9 @@ import (
 )
 
 // validate checks a v2 call against the operation's description: IDs, query, body schema, and rules that a schema cannot express. It
-// returns 422 for schema violations and 400 for other violations, with one located message per violation. It also returns 400 for jobs
-// without input, and for unknown members if the platform returns 400 for them. It drops documented defaults that the operation would
-// refuse. It sets ex.Query to the accepted and forwarded parameters, and ex.Body.Doc to its canonical form.
+// returns 422 for schema violations and malformed template IDs, and 400 for other violations, with one located message per violation. It
+// also returns 400 for jobs without input, and for unknown members if the platform returns 400 for them. It drops documented defaults that
+// the operation would refuse. It sets ex.Query to the accepted and forwarded parameters, and ex.Body.Doc to its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
 	ex.Body.Doc = op.WithoutRefusedDefault(ex.Body.Doc)
@@ -45,10 +45,10 @@ func validate(ex *Exchange) error {
 		return violations(problem.RuleBroken.New("the body of a job must contain the field 'input'"), invalid)
 	case len(invalid) > 0 && !slices.ContainsFunc(invalid, isInvalid):
 		return violations(problem.RuleBroken.New("the body has members that this operation does not accept"), invalid)
-	case len(invalid) > 0:
-		return violations(problem.Invalid.New("Request validation failed."), invalid)
+	case len(invalid) > 0, slices.ContainsFunc(broken, isInvalid):
+		return violations(problem.Invalid.New("Request validation failed."), append(invalid, broken...))
 	case len(broken) > 0:
-		return violations(problem.RuleBroken.New("members of the body contradict each other"), broken)
+		return violations(problem.RuleBroken.New("the body has values that this operation does not accept"), broken)
 	}
 	if err := reservedName(ex); err != nil {
 		return err

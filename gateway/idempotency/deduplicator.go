@@ -115,9 +115,7 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if err := ctx.Err(); err != nil && !o.HasKey {
 		return err // the deadline of the request has passed
 	}
-	if o.HasKey || ex.Progress.Nested {
-		o.Intent.Preexisting = f.existing(ctx, ex, row.Kind)
-	}
+	o.Intent.Preexisting = f.existing(ctx, ex, row.Kind)
 	o.Keys.Lookalikes = lookalikeKey(row.Kind, o.Intent.Name, o.Intent.Shape)
 	return nil
 }

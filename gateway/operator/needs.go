@@ -29,7 +29,7 @@ func RequiredChanges(d schema.Difference, c schema.Change) string {
 		need(d.Method == http.MethodPost, "price rule: its cost, if it creates or starts something")
 		need(strings.Contains(d.Path, "{"), "ownership: check that the id in the path has the kind of the spec")
 		need(d.Method != http.MethodGet, "policies: its resulting state, and library policies for its members")
-	case c.In == schema.InOperation:
+	case c.In == schema.InOperation && c.What == schema.Gone:
 		needs = append(needs, "remove its description and its spec")
 	case c.What == schema.Gone:
 		needs = append(needs, "schema: remove it, unless the gateway accepts it on purpose")
@@ -38,7 +38,7 @@ func RequiredChanges(d schema.Difference, c schema.Change) string {
 	default:
 		needs = append(needs, "schema: "+map[bool]string{true: "describe it", false: "change the constraint"}[added])
 		need(added && c.In == schema.InQuery && c.Name == "cursor", "paging: the list member in the spec")
-		need(added && c.In != schema.InResponse && naming.MatchString(c.Name), "ownership: a reference in policies/operation")
+		need(added && (body || c.In == schema.InQuery || c.In == schema.InHeader) && naming.MatchString(c.Name), "ownership: a reference in policies/operation")
 		need(body && row.Price != operation.PriceFree && row.Price != "", "price rule: whether it changes the cost")
 		need(added && body, "policies: its effect on the resulting state, and library policies for it")
 	}

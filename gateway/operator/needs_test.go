@@ -32,6 +32,8 @@ func TestNeeds(t *testing.T) {
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.Changed, In: schema.InBody, Name: "cloud"}, "schema: change the constraint; price rule: whether it changes the cost"},
 		{"createTemplate", "POST", "/v2/templates", schema.Change{What: schema.Changed, In: schema.InBody, Name: "name"}, "schema: change the constraint"},
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.Gone, In: schema.InBody, Name: "cloud"}, "schema: remove it, unless the gateway accepts it on purpose"},
+		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.Changed, In: schema.InOperation}, "schema: change the constraint"},
+		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InError, Name: "requestId"}, "schema: describe it"},
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.New, In: schema.InStatus, Name: "503"}, "schema: declare it; check how the error is mapped for legacy callers"},
 	} {
 		d := schema.Difference{Operation: tc.operation, Method: tc.method, Path: tc.path}

@@ -27,7 +27,7 @@ type Change struct {
 	What string `json:"what"`
 	// In is the part of the operation that differs. It is one of the constants whose names begin with In.
 	In string `json:"in"`
-	// Name is the name of the parameter, the path of the member (such as gpu.count or ports[]) or the status, depending on In.
+	// Name is the name of the parameter or response header, the path of the member (such as gpu.count or ports[]) or the status, depending on In.
 	Name string `json:"name,omitempty"`
 	// Older and Newer list, in terms of JSON Schema, the constraints that only the older or only the newer description contains.
 	Older string `json:"older,omitempty"`
@@ -43,19 +43,22 @@ const (
 
 // Values of Change.In.
 const (
-	InOperation = "operation"
-	InQuery     = "query"
-	InHeader    = "header"
-	InBody      = "body"
-	InResponse  = "response"
-	InStatus    = "status"
+	InOperation      = "operation"
+	InQuery          = "query"
+	InHeader         = "header"
+	InBody           = "body"
+	InResponse       = "response"
+	InResponseHeader = "response header"
+	InError          = "error"
+	InStatus         = "status"
 )
 
 // MaxDescription is the maximum size, in bytes, of an API description that is read from a file or server.
 const MaxDescription = 16 << 20
 
-// Compare returns the differences between two OpenAPI descriptions, sorted by path and method. It ignores prose, examples and the schemas
-// of path parameters. It does not report an error status as gone if the newer description has a response named default, and does not report
+// Compare returns the differences between two OpenAPI descriptions, sorted by path and method. It ignores prose, examples, servers, path
+// parameters, the schemas of response headers, and the headers of errors. If a body has several media types, it compares the schema of only
+// one. It does not report an error status as gone if the newer description has a response named default, and does not report
 // an operation as gone if the operation has the extension x-unpublished.
 func Compare(older, newer []byte) ([]Difference, error) {
 	before, err := readOutline(older)

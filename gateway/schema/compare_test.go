@@ -40,12 +40,6 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lines []string
-	for _, d := range got {
-		for _, c := range d.Changes {
-			lines = append(lines, fmt.Sprintf("%s: %s %s %q %q -> %q", d.Operation, c.What, c.In, c.Name, c.Older, c.Newer))
-		}
-	}
 	want := []string{
 		`listThings: new query "cursor" "" -> "type string"`,
 		`listThings: new response "pagination" "" -> "type object"`,
@@ -58,7 +52,7 @@ func TestCompare(t *testing.T) {
 		`createThing: changed response "size" "minimum 1" -> "minimum 2"`,
 		`updateThing: new operation "" "" -> ""`,
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
+	if diff := cmp.Diff(want, changeLines(got)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	back, err := schema.Compare([]byte(newer()), []byte(older))
@@ -73,6 +67,45 @@ func TestCompare(t *testing.T) {
 	if same, err := schema.Compare([]byte(older), []byte(older)); err != nil || len(same) != 0 {
 		t.Errorf("the same description: %v (%v), want no difference", same, err)
 	}
+}
+
+// Each change of a description is reported.
+func TestCompareReports(t *testing.T) {
+	const text = `{"security":[{"key":[]}],"paths":{"/v2/things":{"post":{"operationId":"createThing",
+		"parameters":[{"name":"tags","in":"query","explode":false,"schema":{"type":"array"}}],
+		"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object"}}}},
+		"responses":{"201":{"headers":{"ETag":{}},"content":{"application/json":{}}},"default":{"content":{"application/problem+json":{"schema":{"properties":{"detail":{}}}}}}}}}}}`
+	for _, tc := range []struct{ old, new, want string }{
+		{`"application/json":{"schema"`, `"application/merge-patch+json":{"schema"`, `changed body "" "media type application/json" -> "media type application/merge-patch+json"`},
+		{`"required":true`, `"required":false`, `changed body "" "required" -> ""`},
+		{`"operationId"`, `"deprecated":true,"operationId"`, `changed operation "" "" -> "deprecated"`},
+		{`"explode":false`, `"explode":true`, `changed query "tags" "explode false" -> "explode true"`},
+		{`"explode":false`, `"explode":false,"style":"pipeDelimited"`, `changed query "tags" "" -> "style pipeDelimited"`},
+		{`"application/json":{}`, `"text/plain":{}`, `changed response "" "media type application/json" -> "media type text/plain"`},
+		{`"detail":{}`, `"detail":{},"code":{}`, `new error "code" "" -> ""`},
+		{`"ETag":{}`, `"ETag":{},"Location":{}`, `new response header "Location" "" -> ""`},
+		{`[{"key":[]}]`, `[]`, `changed operation "" "security [{\"key\":[]}]" -> "security []"`},
+		{`"operationId"`, `"security":[],"operationId"`, `changed operation "" "security [{\"key\":[]}]" -> "security []"`},
+		{`"operationId"`, `"security":[{"key":[]}],"operationId"`, ``},
+	} {
+		got, err := schema.Compare([]byte(text), []byte(strings.Replace(text, tc.old, tc.new, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, strings.TrimPrefix(strings.Join(changeLines(got), "\n"), "createThing: ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.new, diff)
+		}
+	}
+}
+
+// changeLines formats each change in one line.
+func changeLines(all []schema.Difference) (out []string) {
+	for _, d := range all {
+		for _, c := range d.Changes {
+			out = append(out, fmt.Sprintf("%s: %s %s %q %q -> %q", d.Operation, c.What, c.In, c.Name, c.Older, c.Newer))
+		}
+	}
+	return out
 }
 
 // Descriptions of any quality end in a result or an error.

@@ -25,30 +25,60 @@ func (p parts) add(at part, constraint string) {
 	}
 }
 
+// members adds a part, with the constraints in the members of its node that are not in a schema.
+func (p parts) members(at part, node map[string]any) {
+	p.add(at, "")
+	for _, name := range []string{"required", "deprecated"} {
+		if node[name] == true {
+			p.add(at, name)
+		}
+	}
+	for _, name := range []string{"style", "explode", "security"} {
+		if v, given := node[name]; given {
+			p.add(at, name+" "+compact(v))
+		}
+	}
+}
+
 // partsOf returns the parts of an operation.
 func (o *outline) partsOf(op *outlined) parts {
 	all := make(parts)
+	all.members(part{InOperation, ""}, op.node)
+	if security := o.at("/security"); op.node["security"] == nil && security != nil {
+		all.members(part{InOperation, ""}, map[string]any{"security": security})
+	}
 	for _, item := range slices.Concat(op.shared, list(op.node, "parameters")) {
 		p := o.follow(item)
 		if in := text(p, "in"); in == InQuery || in == InHeader {
 			at := part{in, text(p, "name")}
-			all.add(at, "")
-			if p["required"] == true {
-				all.add(at, "required")
-			}
+			all.members(at, p)
 			o.walk(all, at, p["schema"], nil)
 		}
 	}
 	if body := o.follow(op.node["requestBody"]); body != nil {
-		o.walk(all, part{InBody, ""}, schemaOf(body), nil)
+		all.members(part{InBody, ""}, body)
+		o.content(all, part{InBody, ""}, body)
 	}
 	for status, item := range object(op.node, "responses") {
 		all.add(part{InStatus, status}, "")
+		response, in := o.follow(item), InError
 		if strings.HasPrefix(status, "2") {
-			o.walk(all, part{InResponse, ""}, schemaOf(o.follow(item)), nil)
+			in = InResponse
+			for name := range object(response, "headers") {
+				all.add(part{InResponseHeader, name}, "")
+			}
 		}
+		o.content(all, part{in, ""}, response)
 	}
 	return all
+}
+
+// content adds the media types and the schema of a body.
+func (o *outline) content(all parts, at part, body map[string]any) {
+	for media := range object(body, "content") {
+		all.add(at, "media type "+media)
+	}
+	o.walk(all, at, schemaOf(body), nil)
 }
 
 // schemaOf returns the schema of a body, preferably for JSON content. It returns nil if the body has no content.

@@ -31,6 +31,7 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 			out[p.Name] = values
 		case len(values) > 1:
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
+			out[p.Name] = values // the rules below must not report it as missing
 		case len(values) == 1:
 			vs = append(vs, op.checkParameter(&p, values[0])...)
 			value := values[0]
@@ -140,7 +141,7 @@ func queryRules(operation string) []queryRule {
 	case "listGpuTypes", "getGpuType":
 		return []queryRule{availability, {"cudaConstraint", checkCUDAQuery}}
 	case "listCpuTypes", "getCpuType":
-		return []queryRule{availability, {"powerOfTwo", checkVCPUQuery}}
+		return []queryRule{availability, {"vcpuQuery", checkVCPUQuery}}
 	case "listBilling", "listPodBilling", "listServerlessBilling", "listEndpointBilling",
 		"listNetworkVolumeBilling", "listClusterBilling":
 		return []queryRule{{"timeRange", checkTimeRange}}
@@ -148,10 +149,9 @@ func queryRules(operation string) []queryRule {
 	return nil
 }
 
-// statusOf returns the HTTP status for a violated query rule: 422 for a value that is never valid, and 400 for parameters that cannot be
-// combined.
+// statusOf returns the HTTP status for a violated rule. The platform responds with 422 to some values, and with 400 to all others.
 func statusOf(rule string) int {
-	if rule == "powerOfTwo" {
+	if rule == "vcpuQuery" || rule == "template" {
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusBadRequest

@@ -62,6 +62,10 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 			"repeated", "listPods", `includeClusterPods=true&includeClusterPods=true`, http.StatusBadRequest,
 			[]string{"query.includeClusterPods: must not be sent more than once"},
 		},
+		{
+			"repeated include", "listGpuTypes", `include=AVAILABILITY&include=AVAILABILITY&product=POD`, http.StatusBadRequest,
+			[]string{"query.include: must not be sent more than once"},
+		},
 		{"no boolean", "listPods", `includeClusterPods=yes`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"empty boolean", "listPods", `includeClusterPods=`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"no integer", "getPodLogs", `tail=many`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},

@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"math"
-	"net/http"
 	"net/url"
 )
 
@@ -36,7 +35,7 @@ func (op *Operation) CheckRules(doc any) []Violation {
 	var vs []Violation
 	var rule string
 	report := func(message string, tokens ...any) {
-		vs = append(vs, at(http.StatusBadRequest, rule, message, tokens...))
+		vs = append(vs, at(statusOf(rule), rule, message, tokens...))
 	}
 	for _, r := range op.bodyRules {
 		rule = r.name
@@ -51,6 +50,7 @@ func bodyRules(operation string) []bodyRule {
 		{"portFormat", checkPorts},
 		{"environmentName", checkEnvironment},
 		{"identifier", checkIdentifiers},
+		{"template", checkTemplate},
 	}
 	switch operation {
 	case "createPod":
@@ -101,6 +101,7 @@ func bodyRules(operation string) []bodyRule {
 		return []bodyRule{
 			{"environmentName", checkEnvironment},
 			{"identifier", checkIdentifiers},
+			{"template", checkTemplate},
 			{"oneImage", exactlyOneOf("imageName", "templateId")},
 			{"egress", checkEgress},
 			{"bound", checkSandboxBounds},

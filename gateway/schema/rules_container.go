@@ -41,22 +41,31 @@ func checkEnvironment(body map[string]any, report reporter) {
 	}
 }
 
-// checkIdentifiers checks that references to other resources are not empty and contain no control characters.
+// badIdentifier is the message for an identifier that is empty or contains control characters.
+const badIdentifier = "must not be empty or contain control characters"
+
+// checkTemplate checks the ID of a template. The schemas of updates permit an empty ID.
+func checkTemplate(body map[string]any, report reporter) {
+	if unnamed(body["templateId"]) {
+		report(badIdentifier, "templateId")
+	}
+}
+
+// checkIdentifiers checks that references to resources other than templates are not empty and contain no control characters.
 func checkIdentifiers(body map[string]any, report reporter) {
-	const fault = "must not be empty or contain control characters"
 	one := func(value any, tokens ...any) {
 		if unnamed(value) {
-			report(fault, slices.Clone(tokens)...)
+			report(badIdentifier, slices.Clone(tokens)...)
 		}
 	}
 	many := func(items []any, tokens ...any) {
 		for i, item := range items {
 			if unnamed(item) {
-				report(fault, append(slices.Clone(tokens), i)...)
+				report(badIdentifier, append(slices.Clone(tokens), i)...)
 			}
 		}
 	}
-	for _, name := range []string{"templateId", "dataCenter", "image", "imageName", "dataCenterId", "cpuFlavorId"} {
+	for _, name := range []string{"dataCenter", "image", "imageName", "dataCenterId", "cpuFlavorId"} {
 		one(body[name], name)
 	}
 	many(list(body, "dataCenterIds"), "dataCenterIds")

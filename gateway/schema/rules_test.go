@@ -120,6 +120,7 @@ func TestCheckRules(t *testing.T) {
 			"$.mounts.network[0].volumeId: must not be empty or contain control characters",
 		}},
 		{"an empty template in a change", "updatePod", `{"templateId":""}`, []string{"$.templateId: must not be empty or contain control characters"}},
+		{"an empty template of an endpoint", "updateEndpoint", `{"templateId":""}`, []string{"$.templateId: must not be empty or contain control characters"}},
 
 		{"a million GPUs", "createPod", pod(`"gpu":{"id":"x","count":1000000}`), []string{"$.gpu.count: must be at most 1024"}},
 		{"1024 GPUs", "createPod", pod(`"gpu":{"id":"x","count":1024}`), nil},
@@ -186,8 +187,12 @@ func TestCheckRules(t *testing.T) {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 			for _, v := range got {
-				if v.Status != http.StatusBadRequest {
-					t.Errorf("%v has status %d, want 400", v, v.Status)
+				want := http.StatusBadRequest
+				if v.Pointer == "/templateId" { // as for creates, by their schema
+					want = http.StatusUnprocessableEntity
+				}
+				if v.Status != want {
+					t.Errorf("%v has status %d, want %d", v, v.Status, want)
 				}
 			}
 		})

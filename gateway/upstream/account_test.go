@@ -35,6 +35,22 @@ func clientOf(t *testing.T, handle http.HandlerFunc) *upstream.Account {
 	return upstream.NewAccount(client, api, "tollgate/test")
 }
 
+// The search for a lost resource reads one resource, or lists all resources of the kind.
+func TestDeduplicatedKindsCanBeFound(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, http.NotFound)
+	listed := make(map[operation.Kind]bool)
+	for _, op := range c.Lists {
+		row, _ := operation.Lookup(op.ID)
+		listed[row.Kind] = true
+	}
+	for _, row := range operation.All() {
+		if row.Deduplicated(map[string]any{"action": "start"}) && (c.Gets[row.Kind] == nil || !listed[row.Kind]) {
+			t.Errorf("%s: single read %t, list %t, want both", row.ID, c.Gets[row.Kind] != nil, listed[row.Kind])
+		}
+	}
+}
+
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	const text = `{"paths":{}}`

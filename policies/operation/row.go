@@ -40,6 +40,8 @@ type Spec struct {
 	SubmitsJob bool
 	// AffectsAllJobs is set if the call affects all jobs of the endpoint, regardless of who submitted them.
 	AffectsAllJobs bool
+	// AccountWide is set if the response contains the costs of the whole account, without the IDs of resources.
+	AccountWide bool
 	// Synchronous is set if the response is only useful to a connected caller: if the caller disconnects, the call is canceled. A
 	// job that it started continues.
 	Synchronous bool
@@ -70,11 +72,11 @@ func (r Spec) EffectiveVerb(body any) Verb {
 }
 
 // Deduplicated reports whether a call with the given body creates or starts something, so that a retry with the same
-// Idempotency-Key must not do so again. Jobs are excluded, because the gateway cannot recognise them afterwards.
+// Idempotency-Key must not do so again. Jobs and delegations are excluded, because the gateway cannot recognise them afterwards.
 func (r Spec) Deduplicated(body any) bool {
 	switch r.EffectiveVerb(body) { //nolint:exhaustive // other verbs create nothing
 	case VerbCreate, VerbStart, VerbRestart:
-		return r.Kind != KindJob
+		return HasOwner(r.Kind)
 	}
 	return false
 }

@@ -76,10 +76,10 @@ var v2 = []Spec{
 	{ID: "getDataCenter", Kind: KindCatalog, Verb: VerbRead},
 	{ID: "listPublicTemplates", Kind: KindCatalog, Verb: VerbRead},
 
-	{ID: "listBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
+	{ID: "listBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records", AccountWide: true},
 	{ID: "listPodBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
 	{ID: "listServerlessBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
-	{ID: "listEndpointBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
+	{ID: "listEndpointBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records", AccountWide: true},
 	{ID: "listNetworkVolumeBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
 	{ID: "listClusterBilling", Kind: KindBilling, Verb: VerbRead, ListMember: "records"},
 

@@ -125,8 +125,7 @@ func (m maker) request(template string) string {
 	return request("POST", m.path, "key_platform", body)
 }
 
-// makers are the creates of all dialects. Those of v2 that cannot be found without a
-// key are not among them.
+// makers are the creates of all dialects.
 var makers = map[string]maker{
 	"v1 pod":      {"createPod", "/v1/pods", `{"name":"n","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`},
 	"v1 endpoint": {"createEndpoint", "/v1/endpoints", `{"name":"n","templateId":"TEMPLATE","gpuTypeIds":["NVIDIA L4"]}`},
@@ -137,6 +136,9 @@ var makers = map[string]maker{
 	"v2 pod":      {"createPod", "/v2/pods", `{"name":"n","image":"img:1","gpu":{"id":"NVIDIA L4"}}`},
 	"v2 sandbox":  {"createSandbox", "/v2/sandboxes", `{"name":"n","imageName":"img:1"}`},
 	"v2 endpoint": {"createEndpoint", "/v2/serverless", `{"name":"n","image":"img:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":1}}`},
+	"v2 template": {"createTemplate", "/v2/templates", `{"name":"n","image":"img:1"}`},
+	"v2 volume":   {"createNetworkVolume", "/v2/network-volumes", `{"name":"n","size":20,"dataCenter":"EU-RO-1"}`},
+	"v2 registry": {"createRegistry", "/v2/registries", `{"name":"n","username":"u","password":"p"}`},
 	"v2 secret":   {"createSecret", "/v2/account/secrets", `{"name":"n","value":"a value"}`},
 
 	"graphql pod":      {"createPod", "", `mutation { podFindAndDeployOnDemand(input: {name: "n", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`},

@@ -437,8 +437,14 @@ func TestListsLeaveOutWhatIsForeign(t *testing.T) {
 		if got, _ := totals["totalAmount"].(float64); got == 0 || math.Abs(got-sum) > 1e-9 || meta["recordCount"] != float64(len(records)) || meta["uniquePodCount"] != 1.0 {
 			t.Errorf("metadata = %v, want that of %d records about one pod which come to %v", meta, len(records), sum)
 		}
-		if whole := d.ask(t, request("GET", "/v2/billing", "key_other", "")); whole.Status != 200 || !strings.Contains(whole.Body, `"recordCount":0`) {
-			t.Errorf("the account's bill: %d %s, want no records", whole.Status, whole.Body)
+		for _, path := range []string{"/v2/billing", "/v2/billing/endpoints"} {
+			if whole := d.ask(t, request("GET", path, "key_other", "")); whole.Status != 403 || !strings.Contains(whole.Body, "isolation hides the bills of the whole account") {
+				t.Errorf("%s: %d %s, want 403", path, whole.Status, whole.Body)
+			}
+		}
+		spent := d.ask(t, strings.Replace(graphql(`query { myself { clientLifetimeSpend pods { id } } }`), "key_research", "key_other", 1))
+		if spent.Status != 200 || !strings.Contains(spent.Body, `"clientLifetimeSpend":null`) || !strings.Contains(spent.Body, mine[operation.KindPod]) {
+			t.Errorf("GraphQL: %d %s, want the pods, and null for the account's costs", spent.Status, spent.Body)
 		}
 		members := d.ask(t, request("GET", "/v2/clusters/"+theirs[operation.KindCluster]+"/pods", "key_research", ""))
 		pods, _ := field(t, members.Body, "pods").([]any)

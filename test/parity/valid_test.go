@@ -100,3 +100,22 @@ func TestEmptyBodies(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedValues: one bad value is not called a contradiction, and an empty template is refused as by the platform.
+func TestRefusedValues(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		for body, want := range map[string]struct {
+			status int
+			text   string
+		}{
+			`{"templateId":""}`:   {422, "Request validation failed."},
+			`{"disk":1000000000}`: {400, "the body has values that this operation does not accept"},
+			`{"image":""}`:        {400, "the body has values that this operation does not accept"},
+		} {
+			if a := d.ask(t, request("PATCH", "/v2/pods/p1", "key_research", body)); a.Status != want.status || !strings.Contains(a.Body, want.text) {
+				t.Errorf("%s: %d %s, want %d %s", body, a.Status, a.Body, want.status, want.text)
+			}
+		}
+	})
+}

@@ -72,6 +72,26 @@ func TestNoHostButOwnEndpoints(t *testing.T) {
 	}
 }
 
+// TestHead: the caller gets the length of the body that the worker would send to a GET.
+func TestHead(t *testing.T) {
+	status := http.StatusOK
+	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead {
+			t.Errorf("the worker was asked %s, want HEAD", r.Method)
+		}
+		w.Header().Set("Content-Length", "1234")
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(worker.Close)
+	r := newRig(t, balancedAt(t, worker.URL), policies(`policies: []`))
+	for _, status = range []int{http.StatusOK, http.StatusNotFound} {
+		a := r.ask(t, "HEAD", "/lb/e1/p", "key_research", "")
+		if a.Status != status || a.Header.Get("Content-Length") != "1234" || a.Body != "" {
+			t.Errorf("%d %v %q, want %d and the worker's Content-Length", a.Status, a.Header, a.Body, status)
+		}
+	}
+}
+
 // TestWhatWorkersSee: workers see everything but the gateway's own headers, and so do callers.
 func TestWhatWorkersSee(t *testing.T) {
 	var seen *http.Request
