@@ -399,7 +399,7 @@ func TestRollOutToForeignEndpoint(t *testing.T) {
 	made = d.ask(t, request("POST", "/v1/endpoints", "key_research", `{"name":"q","templateId":"`+template+`","gpuTypeIds":["NVIDIA L4"],"workersMax":1}`))
 	queue := fmt.Sprint(field(t, made.Body, "id"))
 	a := d.ask(t, request("PATCH", "/v1/templates/"+template, "key_other", `{"imageName":"w:2"}`))
-	if want := "template: cannot apply the change to endpoint " + queue; a.Status != 200 || a.Header.Get("X-Legacy-Warning") != want {
+	if want := "template: cannot apply the change to an endpoint of another caller"; a.Status != 200 || a.Header.Get("X-Legacy-Warning") != want {
 		t.Errorf("update: %d %q, want 200 with the warning %q", a.Status, a.Header.Get("X-Legacy-Warning"), want)
 	}
 	a = d.ask(t, request("GET", "/v1/endpoints/"+queue, "key_research", ""))

@@ -324,6 +324,8 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 		switch {
 		case isGone(errs[i]):
 			s.unbind(ctx, id)
+		case IsMissing(errs[i]): // the endpoint is hidden from the caller, and so is its ID
+			s.Warn("template", "cannot apply the change to an endpoint of another caller")
 		case errs[i] != nil:
 			s.Warn("template", "cannot apply the change to endpoint "+id)
 		}
