@@ -283,7 +283,7 @@ func TestChangesThatCannotBeMerged(t *testing.T) {
 			"a mount the pod never had": {"/v2/pods/" + fmt.Sprint(pod["id"]), `{"mounts":{"persistent":{"size":20,"path":"/w"}}}`, 400},
 			"CPUs for a GPU endpoint":   {"/v2/serverless/" + fmt.Sprint(endpoint["id"]), `{"cpu":[{"id":"cpu5c","vcpuCount":4}]}`, 400},
 			"a smaller volume":          {"/v2/network-volumes/" + fmt.Sprint(volume["id"]), `{"size":50}`, 400},
-			"template id is empty":      {"/v2/pods/" + fmt.Sprint(pod["id"]), `{"templateId":""}`, 400},
+			"template id is empty":      {"/v2/pods/" + fmt.Sprint(pod["id"]), `{"templateId":""}`, 422},
 			"a pod that is not there":   {"/v2/pods/nope1234", `{"name":"b"}`, 404},
 		} {
 			if a := d.ask(t, request("PATCH", tc.path, "key_platform", tc.body)); a.Status != tc.want {
