@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A file that is no audit log is an error, and the number of owners is printed even if it is 0.
+// A file without audit log entries is an error, and the number of owners is printed even if it is 0.
 func TestOwnersOfAnAuditLog(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -54,7 +54,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]bill, error) {
 	return sums.rows(), nil
 }
 
-// history returns the ledger's costs of the billed resources, by resource. If there are no bills, it only checks the organisation.
+// history returns the ledger's costs of the billed resources, by resource. Without bills, it only checks the organisation.
 func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money.Cost, error) {
 	unit, length := "day", 24*time.Hour
 	if b.bucket == "hour" {

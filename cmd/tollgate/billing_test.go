@@ -86,7 +86,7 @@ func TestBillingWaits(t *testing.T) {
 	}
 }
 
-// An unknown organisation is an error, also if there are no bills to divide.
+// An unknown organisation is an error, also without bills to divide.
 func TestBillingOfAnUnknownOrganisation(t *testing.T) {
 	t.Setenv("TOLLGATE_KEY", "a key")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
