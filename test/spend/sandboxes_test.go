@@ -291,13 +291,13 @@ func TestSandboxesOfAKilledGateway(t *testing.T) {
 	p.client = nil
 	s.start(p) // the survivor
 	s.await("the ledger is complete", func() bool { s := s.state(); return s.Complete })
-	s.platform.SetLatency("createSandbox", time.Second)
+	s.platform.SetLatency("createSandbox", 3*time.Second)
 	var wg sync.WaitGroup
 	bodies := make([]string, 5)
 	for i := range bodies {
 		bodies[i] = fmt.Sprintf(`{"name":"s%d","imageName":"alpine:3"}`, i)
 		wg.Go(func() { // its caller has gone with it
-			s.visit(0, &wish{path: sandboxes, body: bodies[i]}, 500*time.Millisecond)
+			s.visit(0, &wish{path: sandboxes, body: bodies[i]}, 2*time.Second) // sent by then, also on a busy machine
 		})
 	}
 	wg.Wait()
