@@ -120,7 +120,7 @@ func (b *billing) validate() error {
 	}
 	switch {
 	case b.org != "" && b.gpu == "" && !b.byLedger():
-		return errors.New("--org requires --gpu-id, or --grouping by gpuId, team or label:NAME; other bills are those of the key's organisation")
+		return errors.New("--org requires --gpu-id, or --grouping by gpuId, team or label:NAME; all other bills belong to the key's organisation")
 	case b.org != "":
 	case b.byLedger():
 		return fmt.Errorf("--grouping %s requires the ledger of an organisation: also set --org", b.grouping)

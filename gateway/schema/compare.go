@@ -27,7 +27,8 @@ type Change struct {
 	What string `json:"what"`
 	// In is the part of the operation that differs. It is one of the constants whose names begin with In.
 	In string `json:"in"`
-	// Name is the name of the parameter or response header, the path of the member (such as gpu.count or ports[]) or the status, depending on In.
+	// Name is the name of the parameter or response header, the path of the member (such as gpu.count or ports[]) or the status, depending
+	// on In.
 	Name string `json:"name,omitempty"`
 	// Older and Newer list, in terms of JSON Schema, the constraints that only the older or only the newer description contains.
 	Older string `json:"older,omitempty"`

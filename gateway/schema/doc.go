@@ -12,7 +12,8 @@
 //
 // A body is validated in two steps, which result in different HTTP statuses. ValidateBody validates the body against the JSON Schema of the
 // operation; a violation results in 422. CheckRules checks rules between the fields of the body that JSON Schema cannot express; a
-// violation results in 400, or in 422 for a malformed template ID. Rules that depend on other data, such as the available hardware, are not checked by this package.
+// violation results in 400, or in 422 for a malformed template ID. Rules that depend on other data, such as the available hardware, are not
+// checked by this package.
 //
 // Invariants: the package reads nothing from the network or from files. If a validator panics, the body is refused. Violations are in a
 // fixed order, have locations, and contain at most 64 characters of the body.
