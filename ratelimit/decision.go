@@ -162,7 +162,7 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 	}
 	for s := range scopes {
 		for w := range Windows {
-			room, units := scopes[s].Limit.room(w), scopes[s].units(cost)
+			room, units := scopes[s].Limit.room(w), scopes[s].Units(cost)
 			if !views[s].known[w] || views[s].count[w]+units <= room {
 				continue
 			}

@@ -55,13 +55,13 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 		shares[i], views[i] = *scope, v
 		shares[i].Limit = part
 		for w := range Windows {
-			allowed = allowed && v.count[w]+scope.units(c.cost) <= part.room(w)
+			allowed = allowed && v.count[w]+scope.Units(c.cost) <= part.room(w)
 		}
 	}
 	if allowed {
 		l.indebted.Store(true)
 		for i := range c.n {
-			units := shares[i].units(c.cost)
+			units := shares[i].Units(c.cost)
 			accounts[i].owe(units, &l.debts)
 			accounts[i].lastLocal = now
 			for w := range Windows {

@@ -45,7 +45,7 @@ func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 // spend takes the cost of c from the permits of all its scopes, or from none of them.
 func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 	for i := range c.n {
-		a, units := accounts[i], c.limited[i].units(c.cost)
+		a, units := accounts[i], c.limited[i].Units(c.cost)
 		for w := range Windows {
 			if a.held[w] < units || now >= a.ends[w]-l.config.Lease.Margin {
 				return false
@@ -53,7 +53,7 @@ func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 		}
 	}
 	for i := range c.n {
-		a, units := accounts[i], c.limited[i].units(c.cost)
+		a, units := accounts[i], c.limited[i].Units(c.cost)
 		for w := range Windows {
 			a.held[w] -= units
 		}

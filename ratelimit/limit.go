@@ -117,8 +117,8 @@ type Scope struct {
 	Policy string
 }
 
-// units returns the number of units that a call with the given cost takes from the scope.
-func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
+// Units returns the number of units that a call with the given cost takes from each window of the scope. A cost of 0 counts as 1.
+func (s *Scope) Units(cost int64) int64 { return max(1, cost) * max(1, s.Cost) }
 
 // WindowName returns the name of the scope's window w in headers.
 func (s *Scope) WindowName(w int) string {

@@ -184,7 +184,7 @@ func (l *Limiter) decideFromMemory(c *call, views *[MaxScopes]view) (Source, boo
 		}
 		l.relimit(a, scope.Limit, now)
 		for w := range Windows {
-			full = full || a.full(w, scope.Limit, scope.units(c.cost), now, l.config.Memory.Refusal)
+			full = full || a.full(w, scope.Limit, scope.Units(c.cost), now, l.config.Memory.Refusal)
 		}
 	}
 	source := SourceMemory

@@ -107,7 +107,7 @@ type Op struct {
 }
 
 // Units returns the number of units that each call takes from every window of scope i.
-func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
+func (o *Op) Units(i int) int64 { return o.Scopes[i].Units(o.Cost) }
 
 // Debt is the charge for calls of one scope that a gateway admitted while the store was down; see [FailLocal]. The gateway sends the Debt
 // with every request about the scope until the store confirms it. Units can grow between two requests; the store charges only units that it

@@ -127,7 +127,7 @@ func (c readOnlyCounter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.
 			}
 			if c.Offline {
 				w.Remaining = -1
-			} else if w.Remaining < max(1, t.Cost) {
+			} else if w.Remaining < s.Units(t.Cost) {
 				d.Allowed, d.RetryAfter = false, max(d.RetryAfter, w.Reset)
 				d.Violated = append(d.Violated, ratelimit.Violation{Scope: s.Ref(), Window: ratelimit.WindowName(i), Name: s.WindowName(i)})
 			}

@@ -136,3 +136,21 @@ func TestConfiguredQuotasAreShown(t *testing.T) {
     teams: [{id: research}`, 1)
 	})
 }
+
+// A dry run expects what the call gets when a class takes several units a call and fewer are left.
+func TestDryRunKnowsTheCostOfAClass(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		list := request("GET", "/v2/pods", "key_research", "")
+		for i, want := range []int{200, 429} {
+			x := d.explain(t, operator.ExplainRequest{Method: "GET", Target: "/v2/pods", Key: "key_research"})
+			a := d.ask(t, list)
+			if refused := x.Status == 429; refused != (want == 429) || a.Status != want {
+				t.Errorf("call %d: explained as %d, answered %d, want %d", i+1, x.Status, a.Status, want)
+			}
+		}
+	}, func(d *door) {
+		d.text = strings.Replace(d.text, "    teams: [{id: research}", `    classes: [{id: reads, operations: [listPods], cost: 5, limits: {minute: 9}}]
+    teams: [{id: research}`, 1)
+	})
+}
