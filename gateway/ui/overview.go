@@ -143,10 +143,15 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t := tile{Label: "Today", Value: usdOf(decimal(scope.Today)), Path: v.Link("cost"), Fault: f.forecasts.Fault}
 	expected := decimal(scope.Day.Expected)
 	t.Note = usdOf(expected) + " expected by midnight"
-	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && v.period.To.After(v.now()) && len(days) > 1 {
-		yesterday := days[len(days)-2]
-		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
-		t.Spark = newSpark(days[:len(days)-1], "Cost by day, last "+plural(len(days)-1, "whole day"))
+	unit := v.bucketName(v.period.Bucket())
+	days := sumsOf(&f.costs.Is, "day", 14)
+	if v.period.Bucket() != "day" || !f.costs.Is.To.After(v.now()) || len(days) < 2 {
+		return t
+	}
+	days = days[:len(days)-1] // today has not ended
+	t.Spark = newSpark(days, "Cost by "+unit+", last "+plural(len(days), "whole day"))
+	if unit == "day" { // the forecast is of a day in the organisation's zone
+		t.Change = changeOf(expected, days[len(days)-1], "yesterday, by the forecast")
 	}
 	return t
 }

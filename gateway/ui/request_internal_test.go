@@ -82,6 +82,27 @@ func TestForecastsOfDays(t *testing.T) {
 	}
 }
 
+// The tile of today compares the forecast with yesterday, unless costs are of UTC days and the organisation's days are others.
+func TestTodayIsComparedWithYesterday(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	rows := []money.Cost{{Start: day, End: day.AddDate(0, 0, 1), USD: "2"}, {Start: day.AddDate(0, 0, 1), End: day.Add(30 * time.Hour), USD: "1"}}
+	var f overviewFacts
+	f.costs.Is = money.Costs{From: day.AddDate(0, 0, -1), To: day.Add(30 * time.Hour), Rows: rows}
+	for zone, want := range map[string]string{"UTC": "+50%", "Europe/Berlin": ""} {
+		v := inBerlin()
+		v.scope.Orgs[0].Zone, v.period = zone, period{Name: last7Days, From: day.AddDate(0, 0, -5), To: v.now()}
+		tile := todayTile(v, &f, &money.Forecast{Day: money.Estimate{Expected: "3"}})
+		got := ""
+		if tile.Change != nil {
+			got = tile.Change.Text()
+		}
+		if got != want || tile.Spark == nil {
+			t.Errorf("in zone %s: change %q and sparkline %v, want the change %q and a sparkline", zone, got, tile.Spark, want)
+		}
+	}
+}
+
 // The average of callers begins with the time range, although its first UTC day begins earlier.
 func TestOwnAverage(t *testing.T) {
 	t.Parallel()
