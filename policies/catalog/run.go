@@ -105,6 +105,8 @@ func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bo
 	switch {
 	case r.PerRun > 0:
 		return r.PerRun, true
+	case body == nil:
+		return 0, false
 	case r.PerHour > 0:
 		ms := defaultExecution.Milliseconds()
 		if r.DefaultSeconds > 0 {
@@ -112,8 +114,6 @@ func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bo
 		}
 		ms, ok := countOr(member(object(body, "policy"), "executionTimeout"), ms)
 		return r.PerHour.share(ms, time.Hour.Milliseconds()), ok
-	case body == nil:
-		return 0, false
 	case r.PerImage > 0:
 		n, ok := images(input)
 		return r.at(r.PerImage, input).share(n, 1), ok

@@ -66,6 +66,20 @@ func TestMostOfARun(t *testing.T) {
 	}
 }
 
+// The length of a job that is retried is unknown: only a price per run says what it costs.
+func TestMostOfAnUnknownBody(t *testing.T) {
+	for name, price := range map[string]catalog.RunPrice{
+		"by hour": {PerHour: usd, DefaultSeconds: 5}, "by second": {PerSecond: usd, DefaultSeconds: 5}, "by token": {PerTokens: usd, DefaultTokens: 5},
+	} {
+		if most, known := price.MaxCost(nil, 0); known {
+			t.Errorf("%s: MaxCost = %s, want unknown", name, most)
+		}
+	}
+	if most, known := (catalog.RunPrice{PerRun: 5}).MaxCost(nil, 0); most != 5 || !known {
+		t.Errorf("by run: MaxCost = %s, %t, want 0.000005, true", most, known)
+	}
+}
+
 func TestWhatTokensAndTimeCost(t *testing.T) {
 	one, apart := catalog.RunPrice{PerTokens: 10 * usd}, catalog.RunPrice{PerTokens: 10 * usd, PerInput: usd}
 	hour := catalog.RunPrice{PerHour: usd}
