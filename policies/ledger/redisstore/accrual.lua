@@ -61,10 +61,14 @@ local function adjust(team, key, about)
     end
     if was[i] + change[i] < 0 then return answer(BELOW, outcomeOf(NOTHING, was)) end
   end
+  local left = {unpack(change)} -- a wider scope loses at most what the narrower one lost: the rest was subtracted from it before
   for _, a in ipairs(accountsOf(team, key)) do
-    for i, p in ipairs(PERIODS) do a[p + 1] = math.max(0, a[p + 1] + change[i]) end
+    for i, p in ipairs(PERIODS) do
+      left[i] = math.max(left[i], -a[p + 1])
+      a[p + 1] = a[p + 1] + left[i]
+    end
   end
-  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org')[1], change[period])
+  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org')[1], left[period])
   return made(change, own)
 end
 

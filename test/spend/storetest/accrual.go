@@ -87,6 +87,26 @@ func testAdjustAccrual(h *harness) {
 	h.status(h.run(perDay(3*usd), "i", usd), ledger.Refused) // two have accrued, and one is reserved
 }
 
+// What was subtracted from a team is not subtracted from the organisation again when it is subtracted from a key of the team.
+func testAdjustAccrualOfTeamAndKey(h *harness) {
+	other := ledger.Owner{Team: "ops", Key: "bob"}
+	h.roll()
+	h.accrue(ann, 10*usd)
+	h.accrue(other, 5*usd)
+	h.amend("a", team, ledger.Credit, ledger.PeriodDay, 8*usd)
+	out := h.amend("b", ann, ledger.Reset, ledger.PeriodDay, 0)
+	if want := (ledger.AccrualOutcome{Change: every(-10 * usd)}); out != want {
+		h.Errorf("the reset of the key: %+v, want %+v", out, want)
+	}
+	h.accruals("a credit of the team, and a reset of its key", map[string][2]int64{
+		"key ann": {0, 0}, "team research": {0, 0}, "key bob": {5 * usd, 5 * usd}, "team ops": {5 * usd, 5 * usd}, "organisation": {5 * usd, 5 * usd},
+	})
+	h.roll()
+	if _, sum := h.adjustments(); sum != 5*usd {
+		h.Errorf("the history has %d micro-dollars, want as much as the organisation accrued", sum)
+	}
+}
+
 func testMoveAccrual(h *harness) {
 	bob := ledger.Owner{Team: ann.Team, Key: "bob"}
 	move := func(m ledger.AccrualMove) ledger.AccrualOutcome {

@@ -104,12 +104,14 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *ledger.AccrualA
 			return ledger.AccrualOutcome{Status: ledger.AccrualBelowZero, Accrued: accruedOf(own.accrued())}, nil
 		}
 	}
+	left := change // what is subtracted from one scope was subtracted from the wider ones at most once
 	for _, account := range accounts {
 		for i := range account.periods {
-			account.periods[i].accrued = max(0, account.periods[i].accrued+change[i])
+			left[i] = max(left[i], -account.periods[i].accrued)
+			account.periods[i].accrued += left[i]
 		}
 	}
-	if once := change[a.Period.Index()]; once != 0 {
+	if once := left[a.Period.Index()]; once != 0 {
 		item := ledger.NewRunItem(ledger.KindAdjustment, a.Owner, a.Metadata())
 		l.history.Changes = append(l.history.Changes, ledger.Change{Item: item, Once: once, At: time.UnixMilli(l.of(ledger.Owner{}, now)[0].at)})
 	}

@@ -83,6 +83,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones ledger.Zones) Fixtur
 		{"gateways that follow the same bills", testBillsRace},
 		{"bills of what is not known", testBillsUnknown},
 		{"adjusted accruals", testAdjustAccrual},
+		{"adjusted accruals of a team and its key", testAdjustAccrualOfTeamAndKey},
 		{"adjusted accruals of each period", testAdjustPeriods},
 		{"accruals that move", testMoveAccrual},
 		{"ids of adjusted accruals", testAccrualIDs},
