@@ -220,6 +220,37 @@ orgs:
 	}
 }
 
+// An entry for some callers replaces a default policy for these callers only.
+func TestDefaultPoliciesOfOtherCallers(t *testing.T) {
+	for entries, want := range map[string]string{
+		"{policy: roles, teams: [ml]}":                                                       "except teams [ml], roles []",
+		"{policy: roles, teams: [ml]}, {policy: roles, teams: [ops], roles: [viewer]}":       "except teams [ml], roles []",
+		"{policy: roles, roles: [viewer], except_teams: [ml]}, {policy: roles, teams: [ml]}": "except teams [ml], roles [viewer]",
+		"{policy: roles, teams: [ml], roles: [viewer]}":                                      "except teams [], roles []",
+		"{policy: roles, except_teams: [ml]}":                                                "none",
+		"{policy: roles, teams: [ml]}, {policy: roles, except_roles: [admin], mode: shadow}": "none",
+	} {
+		file := `
+platform: {base_url: "https://platform.test"}
+redis: {embedded: true}
+orgs: [{id: acme, credential: {env: ACME_KEY}, teams: [{id: ml}, {id: ops}], policies: [` + entries + `]}]
+`
+		loaded, err := config.Parse("tollgate.yaml", []byte(file), sources(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "none"
+		for _, e := range loaded.Config.Orgs[0].Policies.Policies {
+			if e.Policy == "roles" && e.Implied {
+				got = fmt.Sprintf("except teams %s, roles %s", e.ExceptTeams, e.ExceptRoles)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: the default is %s, want %s", entries, got, want)
+		}
+	}
+}
+
 // TestAdminTokens: a short token is refused, and the fault never shows it.
 func TestAdminTokens(t *testing.T) {
 	const file = `platform: {base_url: "https://platform.test"}

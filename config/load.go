@@ -273,7 +273,7 @@ func (l *Loaded) legacySettings() (paths []string) {
 }
 
 // complete sets defaults that depend on other settings or on the directory of the file. It adds the policies account_changes and roles, and
-// run_webhooks if the run interface is served, to each organisation that does not list them.
+// run_webhooks if the run interface is served, for the callers of each organisation to whom no listed entry of the policy applies.
 func (l *Loaded) complete(dir string) {
 	for _, file := range []*logfile.File{l.Config.Decisions.File, l.Config.Audit.File} {
 		if file != nil {
@@ -300,12 +300,30 @@ func (l *Loaded) complete(dir string) {
 			runs[name] = r
 		}
 		for _, name := range unlisted {
-			if !slices.ContainsFunc(p.Policies, func(e policyconfig.Entry) bool { return e.Policy == name }) {
-				p.Policies = append(slices.Clip(p.Policies), policyconfig.Entry{Policy: name}) // appended, so that the places of faults stay valid
+			if e, missing := defaultEntry(name, p.Policies); missing {
+				p.Policies = append(slices.Clip(p.Policies), e) // appended, so that the places of faults stay valid
 			}
 		}
 		l.watchRego(&l.Config.Orgs[i])
 	}
+}
+
+// defaultEntry returns the entry of a policy that is in force by default, and false if one of the listed entries replaces it for all
+// callers. An entry for some teams or roles replaces it for these only; an entry for some roles within some teams replaces it for nobody.
+func defaultEntry(policy string, listed []policyconfig.Entry) (e policyconfig.Entry, missing bool) {
+	e = policyconfig.Entry{Policy: policy, Implied: true}
+	for i := range listed {
+		switch l := &listed[i]; {
+		case l.Policy != policy:
+		case len(l.Teams)+len(l.Roles) == 0:
+			return e, false
+		case len(l.Roles) == 0:
+			e.ExceptTeams = append(e.ExceptTeams, l.Teams...)
+		case len(l.Teams) == 0:
+			e.ExceptRoles = append(e.ExceptRoles, l.Roles...)
+		}
+	}
+	return e, true
 }
 
 // watchRego adds the policy directory of an organisation to the inputs if the organisation may name that directory.

@@ -16,6 +16,9 @@ type Entry struct {
 	Ratchet     bool           `yaml:"ratchet,omitempty" doc:"allow an update, with a warning, if the resource already violates the policy at least as much"`
 	Approvable  bool           `yaml:"approvable,omitempty" doc:"allow operators to approve calls that the policy refuses; see docs/approvals.md"`
 	Params      map[string]any `yaml:"params,omitempty" doc:"parameters; see docs/policies.md"`
+
+	// Implied is set for an entry that is in force by default and not in the configuration.
+	Implied bool `yaml:"-"`
 }
 
 // Mode is the effect of a violation.
