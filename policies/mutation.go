@@ -22,7 +22,7 @@ type Mutation struct {
 	Policy string
 	// Op is the kind of change.
 	Op MutationOp
-	// Pointer is the JSON Pointer (RFC 6901) of the field in the v2 body. Missing parent objects are created.
+	// Pointer is the JSON Pointer (RFC 6901) of the field in the v2 body. Parent objects that are missing or null are created.
 	Pointer string
 	// Value is the new value of the field, as decoded JSON.
 	Value any
@@ -71,7 +71,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 		if len(path) == 1 && m.Op == OpDefault && present {
 			return x, nil
 		}
-		if !present && len(path) > 1 {
+		if policyinput.Decoded(old) == nil && len(path) > 1 { // a member that is null counts as absent
 			old = map[string]any{}
 		}
 		changed, err := set(old, path[1:], m)

@@ -9,7 +9,7 @@
 #       type: integer
 #       minimum: 1
 #     max_timeout_ms:
-#       description: Maximum execution timeout in milliseconds.
+#       description: Maximum execution timeout in milliseconds. An endpoint without a timeout (0) violates it.
 #       type: integer
 #       minimum: 1
 #     scalers:
@@ -48,10 +48,18 @@ idle(params) := {{"message": message, "pointer": "/workers/idleTimeout", "excess
 	message := sprintf("an idle timeout of %v s exceeds the limit of %d s", [seconds, params.max_idle_seconds])
 }
 
-timeout(params) := {{"message": message, "pointer": "/timeout", "excess": value.excess(ms, params.max_timeout_ms)} |
+timeout(params) := too_long(params) | unlimited(params)
+
+too_long(params) := {{"message": message, "pointer": "/timeout", "excess": value.excess(ms, params.max_timeout_ms)} |
 	ms := input.resource.after.timeout
 	value.exceeds(ms, params.max_timeout_ms)
 	message := sprintf("an execution timeout of %v ms exceeds the limit of %d ms", [ms, params.max_timeout_ms])
+}
+
+unlimited(params) := {{"message": message, "pointer": "/timeout"} |
+	params.max_timeout_ms
+	input.resource.after.timeout == 0
+	message := sprintf("an execution timeout of 0 is no limit; the limit is %d ms", [params.max_timeout_ms])
 }
 
 scaler(params) := {{"message": message, "pointer": "/scaling/type"} |

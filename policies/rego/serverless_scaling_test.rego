@@ -24,6 +24,8 @@ test_allow if {
 test_deny if {
 	verdict({"workers": {"idleTimeout": 61}}) == {"/workers/idleTimeout"}
 	verdict({"timeout": 600001}) == {"/timeout"}
+	verdict({"timeout": 0}) == {"/timeout"}
+	serverless_scaling.violations({"max_idle_seconds": 60}) == set() with input as testing.create("endpoint", {"timeout": 0})
 	verdict({"scaling": {"type": "X"}}) == {"/scaling/type"}
 	verdict({"scaling": {"type": "REQUEST_COUNT", "requestCount": 1}}) == {"/scaling/requestCount"}
 	verdict({"flashboot": "FLASHBOOT"}) == {"/flashboot"}

@@ -42,7 +42,7 @@ violations(params) := {{"message": message, "pointer": ""} |
 
 starting if {
 	input.request.verb in {"create", "start", "restart"}
-	input.resource.kind in {"pod", "cluster", "endpoint", "sandbox"}
+	input.resource.kind in {"pod", "cluster", "endpoint", "sandbox", "network_volume"}
 }
 
 starting if {

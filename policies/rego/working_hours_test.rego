@@ -39,6 +39,7 @@ test_deny_past_midnight if {
 test_deny if {
 	verdict("pod", "create", "2026-03-02T07:04:59Z", params) == 1
 	verdict("pod", "start", "2026-03-02T17:00:00Z", params) == 1
+	verdict("network_volume", "create", "2026-03-02T17:00:00Z", params) == 1
 	verdict("endpoint", "update", "2026-03-03T10:00:00Z", params) == 1
 	verdict("pod", "create", "2026-03-02T00:05:00Z", object.union(params, {"timezone": "UTC", "from": "00:10", "to": "00:20"})) == 1
 }

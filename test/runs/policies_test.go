@@ -122,6 +122,7 @@ func TestDefaultsOfTokens(t *testing.T) {
 		`{"input":{"messages":[],"sampling_params":{"n":3}}}`: `{"input":{"messages":[],"sampling_params":{"max_tokens":33,"n":3}}}`,
 		`{"input":{"openai_input":{"max_tokens":null}}}`:      `{"input":{"openai_input":{"max_tokens":100}}}`,
 		`{"input":{"prompt":"p","sampling_params":{},"n":1}}`: `{"input":{"n":1,"prompt":"p","sampling_params":{"max_tokens":100}}}`,
+		`{"input":{"prompt":"p","sampling_params":null}}`:     `{"input":{"prompt":"p","sampling_params":{"max_tokens":100}}}`,
 		`{"input":{"image":"i"}}`:                             `{"input":{"image":"i"}}`,
 		`{"input":{"prompt":"p","max_new_tokens":7}}`:         `{"input":{"max_new_tokens":7,"prompt":"p"}}`,
 	} {
