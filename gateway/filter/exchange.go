@@ -341,14 +341,10 @@ const (
 	DeliveryPending
 )
 
-// AwaitsDelivery reports whether the intent of the call ends only when Deliver is called. Nested calls await delivery, because each of
-// their responses is only a part of the caller's response. Calls sent by Envoy await delivery, because Envoy may discard the response.
-func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
-
-// Undelivered returns the calls that have an intent and await delivery: the v2 calls of a legacy request or, for any other request, the
-// exchange itself. Deliver ends the intents of these calls.
+// Undelivered returns the calls with an intent: the v2 calls of a legacy request or, for any other request, the exchange itself. Deliver
+// ends the intents of creates. They outlive the settlement, during which the caller can disconnect and the gateway can end.
 func (ex *Exchange) Undelivered() []*Exchange {
-	if ex.Idempotency != nil && ex.AwaitsDelivery() {
+	if ex.Idempotency != nil {
 		return []*Exchange{ex}
 	}
 	return ex.Translation.creates

@@ -102,8 +102,8 @@ type Intents interface {
 	// MaySend reports whether the call of an intent may still be sent. Search looks for the resource of a call whose response was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// End ends the intent, atomically with the settlement if s is not nil. d is DeliveryPending until the response has been sent. A call
-	// that awaits delivery needs another End after that, which does not wait for the store and cannot fail.
+	// End ends the intent, atomically with the settlement if s is not nil. d is DeliveryPending until the response has been sent. A create
+	// needs another End after that, which does not wait for the store and cannot fail.
 	End(ctx context.Context, ex *Exchange, s *ledger.Settlement, d Delivery) error
 }
 

@@ -327,10 +327,7 @@ func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 		e := &filter.IntentUpdate{Unindex: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimName(row.Kind, o.Intent.Resource)
-			next.Abandoned = wire.ClientGone(ctx)
-			if next.Abandoned || o.HasKey || ex.AwaitsDelivery() {
-				e.Next = &next
-			}
+			next.Abandoned, e.Next = wire.ClientGone(ctx), &next
 		}
 		return e
 	case filter.OutcomeNotSent, filter.OutcomeRefused, filter.OutcomeFailed:

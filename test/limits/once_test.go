@@ -145,6 +145,24 @@ func TestCallersThatLeaveAndRepeat(t *testing.T) {
 	}
 }
 
+// TestCallersThatLeaveDuringTheSettlement leave when the pod exists and Redis, which stands still, has yet to hear of it. They get that pod.
+func TestCallersThatLeaveDuringTheSettlement(t *testing.T) {
+	t.Parallel()
+	s := newMakers(t, 1, withBudget, nil)
+	for dialect, c := range creates("settled") {
+		var still sync.WaitGroup
+		still.Go(func() {
+			world.Pause(making / 2) // the reservation is made, and the pod is not
+			if err := s.redis.ClientPause(t.Context(), 2*making).Err(); err != nil {
+				t.Errorf("%s: %v", dialect, err)
+			}
+		})
+		s.again(t, c, making*3/2, 2*making)
+		still.Wait()
+		s.want(t, "createPod", 1)
+	}
+}
+
 // TestEqualCreatesOfCallersWhoWait are as many as they are, at one gateway or two, and the
 // one that leaves and repeats gets its own. Another key's neither wait nor are repeats.
 func TestEqualCreatesOfCallersWhoWait(t *testing.T) {
