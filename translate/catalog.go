@@ -21,14 +21,14 @@ const (
 	// failureTTL is the time during which a failed catalog call is not repeated, so that an outage does not slow down
 	// every request.
 	failureTTL = 5 * time.Second
-	// catalogEntries is the maximum number of cached responses, over all accounts and queries.
+	// catalogEntries is the maximum number of cached responses, over all callers and queries.
 	catalogEntries = 1024
 	// maxKeyless is the maximum number of distinct catalog queries per catalogTTL for callers without a key, all
 	// together.
 	maxKeyless = 512
 )
 
-// Catalog caches the responses of v2 catalog operations. It caches them for each account, because prices and pools differ between accounts.
+// Catalog caches the responses of v2 catalog operations. It caches them for each caller, because policies, quotas and prices differ.
 // Callers must not modify the cached bodies. A Catalog is safe for concurrent use.
 type Catalog struct {
 	mu       sync.Mutex // guards the fields below
@@ -66,8 +66,8 @@ func newCatalog() *Catalog {
 
 // Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share one call. member is
 // the name of the list in the response; a response without this list counts as a failure and is not cached. If v2 fails, Read returns an
-// expired response if the cache has one, and otherwise the failure. Requests without a key use the account "". Each distinct query without
-// a key causes at most one v2 call in 30 s, even after a failure.
+// expired response if the cache has one and v2 did not answer 403, and otherwise the failure. Requests without a key use the account "".
+// Each distinct query without a key causes at most one v2 call in 30 s, even after a failure.
 func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {
@@ -98,7 +98,7 @@ func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string
 }
 
 func catalogKey(d *Client, r *Request) string {
-	return strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
+	return strings.Join([]string{d.Account(), d.caller, r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 }
 
 // fetch calls v2 and updates the cache entry.
@@ -126,8 +126,8 @@ func (c *Catalog) fetch(ctx context.Context, d *Client, r *Request, member strin
 	switch {
 	case !fails:
 		entry.body, entry.failed = resp.Body, nil
-	case entry.body == nil:
-		entry.failed = &Failure{resp, err}
+	case entry.body == nil, err == nil && resp.Status == http.StatusForbidden:
+		entry.body, entry.failed = nil, &Failure{resp, err}
 	}
 	if ctx.Err() != nil {
 		return entry.body, entry.failed

@@ -41,6 +41,7 @@ type Client struct {
 	deps     Deps
 	call     Caller
 	account  string
+	caller   string // [Incoming].Caller
 	deadline time.Time
 
 	mu       sync.Mutex // guards the fields below
@@ -58,7 +59,7 @@ func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Clie
 		budget = DefaultBudget
 	}
 	now := deps.Now()
-	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
+	return &Client{deps: deps, call: call, account: in.Account, caller: in.Caller, deadline: now.Add(budget)}
 }
 
 // Deps returns the dependencies. Defaults replace nil fields.

@@ -163,6 +163,31 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// What one caller may not read, or may not read now, is no reason to refuse it to another, and no permission either.
+func TestCatalogOfEachCaller(t *testing.T) {
+	c := newClock()
+	catalog := newCatalog()
+	status := map[string]int{"ann": 200, "bob": 403}
+	read := func(name string) bool {
+		caller := callerFunc(func(context.Context, *Request) (*Response, error) {
+			return &Response{Status: status[name], Body: map[string]any{"gpus": []any{}}}, nil
+		})
+		d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: "acme", Caller: name}, 0)
+		_, failed := catalog.Read(t.Context(), d, &Request{Operation: "listGpuTypes"}, "gpus")
+		return failed == nil
+	}
+	for _, name := range []string{"bob", "ann", "bob"} {
+		if got, want := read(name), status[name] == 200; got != want {
+			t.Errorf("%s: read %t, want %t", name, got, want)
+		}
+	}
+	c.t = c.t.Add(31 * time.Second)
+	status["ann"] = 403
+	if read("ann") {
+		t.Error("a caller who may no longer read it got an expired response")
+	}
+}
+
 func TestGPUQueryValues(t *testing.T) {
 	tests := map[string]struct {
 		in   GPUQuery
