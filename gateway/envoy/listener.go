@@ -91,7 +91,7 @@ func (g *Group) quic(b *builder) *listenerv3.Listener {
 	l := g.listener(b, encryption, func(m *managerv3.HttpConnectionManager) {
 		m.CodecType = managerv3.HttpConnectionManager_HTTP3
 		m.Http3ProtocolOptions = &corev3.Http3ProtocolOptions{QuicProtocolOptions: &corev3.QuicProtocolOptions{
-			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
+			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(bufferSize), InitialConnectionWindowSize: number(1 << 20),
 		}}
 	})
 	l.Name = quicName
@@ -141,7 +141,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 		},
 		MaxRequestHeadersKb: number(60),
 		Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
-			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(64 << 10), InitialConnectionWindowSize: number(1 << 20),
+			MaxConcurrentStreams: number(100), InitialStreamWindowSize: number(bufferSize), InitialConnectionWindowSize: number(1 << 20),
 		},
 		RequestHeadersTimeout:      seconds(5),
 		RequestTimeout:             duration(g.body()),

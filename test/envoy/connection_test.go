@@ -128,6 +128,7 @@ func TestHTTP2(t *testing.T) {
 		{name: "forbidden", method: "POST", target: "/v2/pods", key: "key_research", body: podH100, status: 403, want: "gpu_allow_list"},
 		{name: "too large", method: "POST", target: "/v2/pods", key: "key_research", body: bodyOf(102401), status: 413, want: `"status":413`},
 		{name: "larger than Envoy holds", method: "POST", target: "/v2/pods", key: "key_research", body: bodyOf(1 << 20), status: 413, want: `"status":413`},
+		{name: "as large as may be", method: "POST", target: "/v2/pods", key: "key_research", body: bodyOf(102400), status: 422, want: "missing property"},
 		{name: "no key", method: "GET", target: "/v2/pods", status: 401},
 		{name: "unknown pod", method: "GET", target: "/v2/pods/nope1234", key: "key_research", status: 404, sent: 1},
 		{name: "v1", method: "GET", target: "/v1/pods", key: "key_research", status: 200, sent: 1},
