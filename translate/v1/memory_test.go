@@ -194,3 +194,17 @@ func TestVirtualTemplateKeepsTheEndpointsName(t *testing.T) {
 		t.Errorf("the endpoint reads back as %s", got.Body)
 	}
 }
+
+// Words in parameters that are not the platform's name neither become its name nor replace other members.
+func TestWordsThatAreNotThePlatformsName(t *testing.T) {
+	list := answer{op: "listTemplates", status: 200, body: map[string]any{"templates": []any{fixture("slsTemplate")}}}
+	cfg := DefaultConfig()
+	cfg.Legacy.Derived = "Acme"
+	g := newGate(t, cfg, list, list)
+	for _, query := range []string{"?includeServerlessTemplates=true", ""} {
+		got := g.do(t, "GET /v1/templates"+query, "")
+		if text := string(got.Body); got.Status != 200 || !strings.Contains(text, `"isServerless":true`) || !strings.Contains(text, `"isAcme":false`) {
+			t.Errorf("%q: %d %s, want isServerless true and isAcme false", query, got.Status, text)
+		}
+	}
+}

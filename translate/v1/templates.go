@@ -69,7 +69,9 @@ func (r *request) template(ctx context.Context, t legacy.Template, official bool
 		"readme": t.Note.Readme, "earned": 0, "runtimeInMin": 0,
 	}
 	for _, name := range r.PlatformNames(ctx, r.api.cfg.Legacy, r.brandInQuery()) {
-		shown["is"+name] = official
+		if _, other := shown["is"+name]; !other {
+			shown["is"+name] = official
+		}
 	}
 	return shown
 }
@@ -104,9 +106,11 @@ func (r *request) templateIncludes(ctx context.Context) templateIncludes {
 	}
 }
 
-// includeTemplates matches the parameters that include the templates of a source. All but two of them contain the
-// platform's name.
+// includeTemplates matches the parameters that include the templates of a source. All but those of notBrands contain the platform's name.
 var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
+
+// notBrands returns names in parameters and members of templates that are not the platform's name.
+func notBrands() []string { return []string{"Public", "EndpointBound", "Serverless"} }
 
 // brandInQuery returns the caller's name for the platform, or "" if the query does not contain a name or the operator has
 // configured the name.
@@ -115,7 +119,7 @@ func (r *request) brandInQuery() string {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query.values)) {
-		if m := includeTemplates.FindStringSubmatch(name); m != nil && m[1] != "Public" && m[1] != "EndpointBound" {
+		if m := includeTemplates.FindStringSubmatch(name); m != nil && !slices.Contains(notBrands(), m[1]) {
 			return m[1]
 		}
 	}
