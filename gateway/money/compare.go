@@ -159,7 +159,7 @@ func compared(now, earlier []Cost) []ComparedCost {
 // id identifies the group. A resource keeps its ID when its labels or its machine change.
 func (c *ComparedCost) id() string {
 	if c.Resource != "" {
-		return strings.Join([]string{c.Team, c.Key, c.Resource}, "\x00")
+		return strings.Join([]string{c.Team, c.Key, c.Kind, c.Resource}, "\x00")
 	}
 	parts := []string{c.Team, c.Key, c.Kind, c.GPU, c.DataCenter}
 	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {

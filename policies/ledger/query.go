@@ -150,10 +150,11 @@ func (q *Query) sum(rows []Rollup) []Rollup {
 	}
 	sums := make(map[group]int64)
 	for _, r := range rows {
-		item := facts[r.Item.Resource]
+		id := billedOf(&r.Item)
+		item := facts[id]
 		item.Owner = r.Item.Owner
 		if q.Rates {
-			item.Terms = terms[rateOf{r.Item.Resource, r.Item.Rate}]
+			item.Terms = terms[rateOf{id, r.Item.Rate}]
 		}
 		if !q.wants(&item) {
 			continue
@@ -195,15 +196,20 @@ func (q *Query) wants(item *Item) bool {
 	return true
 }
 
+// billed identifies what costs are of. The runs on an endpoint have its ID, and another kind.
+type billed struct{ resource, kind string }
+
+func billedOf(i *Item) billed { return billed{i.Resource, i.Kind} }
+
 // rateOf identifies a resource at a rate.
 type rateOf struct {
-	resource string
-	rate     int64
+	billed
+	rate int64
 }
 
 // factsOf returns the latest known facts of each resource, without its owner, and the latest terms of each resource at each of its rates.
 // After the first hour of a resource, more facts are known than during it.
-func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
+func factsOf(rows []Rollup) (facts map[billed]Item, terms map[rateOf]Terms) {
 	slices.SortFunc(rows, func(a, b Rollup) int { // there are many rows: most comparisons end early
 		if order := a.Start.Compare(b.Start); order != 0 {
 			return order
@@ -213,15 +219,16 @@ func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 		}
 		return cmp.Or(a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
 	})
-	facts, terms = make(map[string]Item), make(map[rateOf]Terms)
+	facts, terms = make(map[billed]Item), make(map[rateOf]Terms)
 	for _, r := range rows {
-		f, next := facts[r.Item.Resource], r.Item
+		id := billedOf(&r.Item)
+		f, next := facts[id], r.Item
 		next.Owner, next.Terms = Owner{}, Terms{}
 		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
 		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision),
 			cmp.Or(next.Labels, f.Labels)
-		facts[next.Resource] = next
-		at := rateOf{r.Item.Resource, r.Item.Rate}
+		facts[id] = next
+		at := rateOf{id, r.Item.Rate}
 		terms[at] = Terms{r.Item.Rate, cmp.Or(r.Item.List, terms[at].List), cmp.Or(r.Item.GB, terms[at].GB)}
 	}
 	return facts, terms

@@ -68,6 +68,43 @@ func TestGroupings(t *testing.T) {
 	})
 }
 
+// TestRunsOnAnEndpoint: they have the ID of the endpoint and another kind, in any range.
+func TestRunsOnAnEndpoint(t *testing.T) {
+	now := time.Date(2027, 2, 25, 7, 0, 0, 0, time.UTC)
+	from := now
+	store := storetest.NewMemory(func() time.Time { return now }, nil)
+	history := &ledger.History{Store: store, Retention: ledger.Retention{Hourly: 40, Daily: 400}}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(store.BeginRebuild(t.Context(), org, "first"))
+	_, err := store.FinishRebuild(t.Context(), org, "first")
+	check(err)
+	check(history.RollUp(t.Context(), org))
+	_, err = ledger.Adjust(t.Context(), store, org, &ledger.Adjustment{Kind: "endpoint", Resource: "ep1", Amounts: ledger.Amounts{5_000_000}})
+	check(err)
+	_, err = store.Reserve(t.Context(), org, &ledger.Reservation{Hold: "run", Kind: "job", After: ledger.Amounts{ledger.Cost: 3_000_000}, Metadata: ledger.Metadata{Name: "ep1"}, Limits: make([][ledger.Ceilings]int64, 1)})
+	check(err)
+	check(store.Settle(t.Context(), org, &ledger.Settlement{Hold: "run", End: ledger.Commit, WholeReservation: true}))
+	for hours := range 3 {
+		now = from.Add(time.Duration(hours+1) * time.Hour)
+		check(history.RollUp(t.Context(), org))
+		for kind, want := range map[string]int64{"job": 3_000_000, "endpoint": int64(hours+1) * 5_000_000} {
+			for _, by := range [][]ledger.Dimension{{ledger.ByKind}, {ledger.ByResource}} {
+				q := &ledger.Query{From: from, To: now, Bucket: ledger.Total, By: by, Where: map[ledger.Dimension][]string{ledger.ByKind: {kind}}}
+				rows, err := history.Query(t.Context(), org, q, now)
+				check(err)
+				if len(rows) != 1 || rows[0].Micro != want || rows[0].Item.Kind != kind {
+					t.Errorf("%d hours by %s: the kind %s has %+v, want %d", hours+1, by, kind, rows, want)
+				}
+			}
+		}
+	}
+}
+
 // live makes a resource, or changes or removes it.
 func live(t *rapid.T, store *storetest.Memory, fresh string) {
 	state, err := store.Show(t.Context(), org)
