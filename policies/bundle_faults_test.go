@@ -148,25 +148,28 @@ func TestUnusablePersistedBundles(t *testing.T) {
 	}
 }
 
-// TestReloadLetsABundleDrop: a section that now says the bundle may drop
-// policies keeps the bundle it has.
+// TestReloadLetsABundleDrop: an engine whose section now says that the bundle may drop
+// policies takes the bundle that the engine before it refused.
 func TestReloadLetsABundleDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "b.tar.gz")
 		replaceFile(t, file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
-		b := policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Second, AllowUnsigned: true}
+		kept := files.UnrestrictedTarget(filepath.Join(t.TempDir(), "kept.tar.gz"))
+		b := policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Second, AllowUnsigned: true, Persist: kept}
 		e := follow(t, policies.Config{Bundle: &b})
+		synctest.Wait()
 		replaceFile(t, file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("4")}))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
+		if got, want := denials(t, e, "3"), "above 2, other"; got != want {
+			t.Errorf("before the new section: got %q, want %q", got, want)
+		}
+		if _, err := policies.NewEngine(unhurried(), map[string]policies.Config{"acme": {Bundle: &b}}, policies.Deps{Previous: e}); err == nil {
+			t.Error("an engine with the old section took the bundle")
+		}
 		may := b
 		may.MayDrop = true
-		if err := e.Reload(t.Context(), map[string]policies.Config{"acme": {Bundle: &may}}); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := denials(t, e, "3"), "above 2, other"; got != want && got != "" { // r2 denies nothing of it, and may be looked for at once
-			t.Errorf("before the next look: got %q, want %q", got, want)
-		}
+		e = followAfter(t, e, policies.Config{Bundle: &may})
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if s := e.Status()[0]; s.Err != nil || s.Bundle != "r2" {
@@ -265,7 +268,7 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 }
 
 // TestAReloadDuringALookStays: a bundle that was asked for under an older
-// configuration does not bring that configuration back.
+// configuration does not bring that configuration back in the new engine.
 func TestAReloadDuringALookStays(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	var looks atomic.Int64
@@ -285,30 +288,17 @@ func TestAReloadDuringALookStays(t *testing.T) {
 		_, _ = w.Write(second)
 	}))
 	defer srv.Close()
-	section := func(most int) map[string]policies.Config {
-		return map[string]policies.Config{"acme": {
+	section := func(most int) policies.Config {
+		return policies.Config{
 			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
 			Bundle:   &policies.Bundle{URL: egress.UnrestrictedURL(srv.URL), AllowUnsigned: true, Poll: 10 * time.Millisecond},
-		}}
-	}
-	e, err := policies.NewEngine(unhurried(), section(1), policies.Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
-	}()
-	<-asked
-	if err := e.Reload(t.Context(), section(4)); err != nil {
-		t.Fatal(err)
 	}
+	before := follow(t, section(1))
+	<-asked
+	e := followAfter(t, before, section(4))
 	close(release)
+	eventually(t, "the second bundle before", func() bool { return before.Status()[0].Bundle == "v2" })
 	eventually(t, "the second bundle", func() bool { return e.Status()[0].Bundle == "v2" })
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`)
 	if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {

@@ -129,7 +129,13 @@ func unhurried() policies.Limits {
 // follow runs an engine until the test ends.
 func follow(t *testing.T, cfg policies.Config) *policies.Engine {
 	t.Helper()
-	e, err := policies.NewEngine(unhurried(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	return followAfter(t, nil, cfg)
+}
+
+// followAfter runs an engine in the place of another until the test ends.
+func followAfter(t *testing.T, previous *policies.Engine, cfg policies.Config) *policies.Engine {
+	t.Helper()
+	e, err := policies.NewEngine(unhurried(), map[string]policies.Config{"acme": cfg}, policies.Deps{Previous: previous})
 	if err != nil {
 		t.Fatal(err)
 	}

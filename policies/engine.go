@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -51,30 +52,20 @@ var (
 	ErrEvaluation = errors.New("policy evaluation failed")
 )
 
-// Engine evaluates the policies of all organisations. It is safe for concurrent use.
+// Engine evaluates the policies of all organisations. Its configuration never changes; only bundles replace the compiled state of an
+// organisation. It is safe for concurrent use.
 type Engine struct {
-	limits Limits
-	deps   Deps
-	places chan struct{} // one per running evaluation
-	alone  atomic.Bool   // set if there is a single organisation, which may use every place
-	now    atomic.Pointer[state]
-
-	changed chan struct{} // wakes Run to check the bundles
-
-	mu      sync.Mutex // serializes writers of the state; guards the fields below
+	limits  Limits
+	deps    Deps
+	places  chan struct{}            // one per running evaluation
+	shares  map[string]chan struct{} // each organisation's share of places
 	configs map[string]Config
 	sources map[string]*bundle.Source
+	states  atomic.Pointer[map[string]*orgState] // by organisation; replaced atomically
+
+	mu sync.Mutex // serializes writers of states; guards arriving
 	// arriving holds the bundles for which Deps.OnNewBundle is running, by organisation.
 	arriving map[string]*bundle.Found
-	reloads  int
-
-	sharing sync.Mutex               // guards shares
-	shares  map[string]chan struct{} // each organisation's share of places; kept across states
-}
-
-// state is everything that a decision depends on; it is swapped atomically.
-type state struct {
-	orgs map[string]*orgState
 }
 
 // orgState is the compiled state of one organisation. It is nil while the organisation's first bundle is pending.
@@ -87,12 +78,13 @@ type orgState struct {
 	revision   string           // covers policies and exceptions
 	exceptions []exception
 	memory     *policyinput.Cache[*Decision] // nil if verdicts are not cached
-	share      chan struct{}                 // one element per place the organisation may hold
+	share      chan struct{}                 // one element per place the organisation may hold; nil without a limit
 	converter  policyinput.Converter
 }
 
 // NewEngine compiles the policies of every organisation. An organisation without policies must be present with a zero Config. If the
-// configuration has faults, NewEngine returns an error that joins all of them, each a *policyconfig.Error.
+// configuration has faults, NewEngine returns an error that joins all of them, each a *policyconfig.Error. The slices in orgs must not be
+// modified afterwards.
 func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)
@@ -103,21 +95,47 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	}
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	e := &Engine{
-		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency),
-		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{}, arriving: map[string]*bundle.Found{},
+		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency), shares: sharesOf(orgs, limits.Concurrency),
+		configs: maps.Clone(orgs), sources: map[string]*bundle.Source{}, arriving: map[string]*bundle.Found{},
 	}
-	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
+	if err := e.load(context.Background()); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
 	}
 	e.deps.Previous = nil // no longer needed
 	return e, nil
 }
 
+// sharesOf returns the semaphore of each organisation's places: half of all places, rounded up, so that the Rego of one organisation cannot
+// occupy all places. A single organisation may use every place. Evaluations that outlive their deadline keep their place, even after the
+// state is replaced.
+func sharesOf(orgs map[string]Config, places int) map[string]chan struct{} {
+	shares := map[string]chan struct{}{}
+	if len(orgs) == 1 {
+		return shares
+	}
+	for org := range orgs {
+		shares[org] = make(chan struct{}, places-places/2)
+	}
+	return shares
+}
+
+// state returns the compiled state of an organisation. It returns an error if the organisation is unknown or its first bundle is pending.
+func (e *Engine) state(org string) (*orgState, error) {
+	o, known := (*e.states.Load())[org]
+	if !known {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
+	}
+	if o == nil {
+		return nil, fmt.Errorf("%w: %s", ErrBundlePending, org)
+	}
+	return o, nil
+}
+
 // Revision returns the revision of the compiled state that decides an organisation's calls. ok is false if the organisation is
 // unknown.
 func (e *Engine) Revision(org string) (revision string, ok bool) {
-	o := e.now.Load().orgs[org]
-	if o == nil {
+	o, err := e.state(org)
+	if err != nil {
 		return "", false
 	}
 	return o.revision, true
@@ -126,8 +144,8 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 // PoliciesReading returns the names of the organisation's policies that read the input at the given path, or anything above or below it,
 // without duplicates. For example, the path ("cost") selects policies that read the price of a call.
 func (e *Engine) PoliciesReading(org string, path ...string) []string {
-	o := e.now.Load().orgs[org]
-	if o == nil || !o.Reads.Touches(path...) {
+	o, err := e.state(org)
+	if err != nil || !o.Reads.Touches(path...) {
 		return nil
 	}
 	var out []string
@@ -143,12 +161,9 @@ func (e *Engine) PoliciesReading(org string, path ...string) []string {
 // denies an update, Decide also evaluates the resource before the update, and turns violations that the update does not make worse into
 // warnings; it then returns within twice that time. If Decide returns an error, the caller must refuse the call.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
-	o, known := e.now.Load().orgs[org]
-	if !known {
-		return Decision{}, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
-	}
-	if o == nil {
-		return Decision{}, fmt.Errorf("%w: %s", ErrBundlePending, org)
+	o, err := e.state(org)
+	if err != nil {
+		return Decision{}, err
 	}
 	doc, err := in.Document()
 	if err != nil {
@@ -187,15 +202,4 @@ func release(room chan struct{}) {
 	if room != nil {
 		<-room
 	}
-}
-
-// shareOf returns the semaphore of an organisation's places: half of all places, rounded up, so that the Rego of one organisation cannot
-// occupy all places. Evaluations that outlive their deadline keep their place, even after the state is swapped.
-func (e *Engine) shareOf(org string) chan struct{} {
-	e.sharing.Lock()
-	defer e.sharing.Unlock()
-	if e.shares[org] == nil {
-		e.shares[org] = make(chan struct{}, e.limits.Concurrency-e.limits.Concurrency/2)
-	}
-	return e.shares[org]
 }

@@ -7,7 +7,7 @@ func (e *Engine) Held() int { return len(e.places) }
 
 // Unknown lists the policies of which nothing is remembered about a call.
 func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
-	o := e.now.Load().orgs[org]
+	o := (*e.states.Load())[org]
 	doc, err := in.Document()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 // Shared reports whether two organisations, each of an engine, have one compilation, and
 // whether they have one memory of verdicts.
 func Shared(a *Engine, org string, b *Engine, other string) (compiled, memory bool) {
-	x, y := a.now.Load().orgs[org], b.now.Load().orgs[other]
+	x, y := (*a.states.Load())[org], (*b.states.Load())[other]
 	return x.Compiled.SameAs(y.Compiled), x.memory == y.memory
 }
 
@@ -37,8 +37,8 @@ func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 
 // Reads lists the input paths an organisation's policies can read, dotted;
 // the empty path is the whole input.
 func (e *Engine) Reads(org string) (paths []string, ok bool) {
-	o := e.now.Load().orgs[org]
-	if o == nil {
+	o, err := e.state(org)
+	if err != nil {
 		return nil, false
 	}
 	return o.Compiled.Reads.Paths(), true

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	sdktest "github.com/open-policy-agent/opa/v1/sdk/test"
 
 	"github.com/tollgate-dev/tollgate/config/egress"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
@@ -110,14 +112,16 @@ func (v *verdicts) note(t *testing.T, d *policies.Decision) {
 // nothing and are seen in the status.
 func TestBundlesUnderLoad(t *testing.T) {
 	server, at := serveBundles(t)
+	kept := files.UnrestrictedTarget(filepath.Join(t.TempDir(), "kept.tar.gz"))
 	config := func(most int) policies.Config {
 		return policies.Config{
-			Bundle:   &policies.Bundle{URL: egress.UnrestrictedURL(at), Poll: 2 * time.Millisecond, AllowUnsigned: true},
+			Bundle:   &policies.Bundle{URL: egress.UnrestrictedURL(at), Poll: 2 * time.Millisecond, AllowUnsigned: true, Persist: kept},
 			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
 		}
 	}
-	e := follow(t, config(1))
-	status := func() policies.Status { return e.Status()[0] }
+	var e atomic.Pointer[policies.Engine]
+	e.Store(follow(t, config(1)))
+	status := func() policies.Status { return e.Load().Status()[0] }
 	eventually(t, "the first bundle", func() bool { return status().Bundle == "v1" })
 
 	seen := &verdicts{of: map[string]string{}}
@@ -127,7 +131,7 @@ func TestBundlesUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":2}}`)
 			for !stop.Load() {
-				d, err := e.Decide(t.Context(), "acme", in)
+				d, err := e.Load().Decide(t.Context(), "acme", in)
 				if err != nil {
 					t.Error(err)
 					return
@@ -142,9 +146,8 @@ func TestBundlesUnderLoad(t *testing.T) {
 		for _, version := range []string{"2", "1"} {
 			server.path.Store("/bundles/" + version)
 			eventually(t, "bundle "+version, func() bool { return status().Bundle == "v"+version && status().Err == nil })
-			if err := e.Reload(t.Context(), map[string]policies.Config{"acme": config(1 + round)}); err != nil {
-				t.Fatal(err)
-			}
+			e.Store(followAfter(t, e.Load(), config(1+round)))
+			eventually(t, "bundle "+version+" in the new engine", func() bool { return status().Bundle == "v"+version && status().Err == nil })
 			good := status()
 			for _, broken := range []string{"/bundles/network", "/bundles/types", "/bundles/none", ""} {
 				server.path.Store(broken)

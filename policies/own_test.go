@@ -119,7 +119,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// TestReloadUnderLoad swaps two states while calls are judged: every decision
+// TestReloadUnderLoad swaps the engines of two states while calls are judged: every decision
 // is of one state, and names it.
 func TestReloadUnderLoad(t *testing.T) {
 	set := func(max int) map[string]policies.Config {
@@ -130,10 +130,12 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 1e10
-	e, err := policies.NewEngine(limits, set(1), policies.Deps{})
+	first, err := policies.NewEngine(limits, set(1), policies.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var e atomic.Pointer[policies.Engine]
+	e.Store(first)
 	const body = `{"gpu":{"id":"NVIDIA L4","count":2},"disk":15}` // 1: both refuse, 2: neither
 	refusals := sync.Map{}                                        // revision to number of denials
 	var stop atomic.Bool
@@ -142,7 +144,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			in := call(t, "createPod", body)
 			for !stop.Load() {
-				d, err := e.Decide(t.Context(), "acme", in)
+				d, err := e.Load().Decide(t.Context(), "acme", in)
 				if err != nil {
 					t.Error(err)
 					return
@@ -157,16 +159,19 @@ func TestReloadUnderLoad(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		if err := e.Reload(t.Context(), set(1+i%2)); err != nil {
+		next, err := policies.NewEngine(limits, set(1+i%2), policies.Deps{Previous: e.Load()})
+		if err != nil {
 			t.Error(err)
+			break
 		}
-		before, _ := e.Revision("acme")
+		e.Store(next)
+		before, _ := next.Revision("acme")
 		bad := set(1)
 		bad["acme"].Policies[0].Policy = "nonsense"
-		if err := e.Reload(t.Context(), bad); err == nil {
+		if _, err := policies.NewEngine(limits, bad, policies.Deps{Previous: next}); err == nil {
 			t.Error("a bad state was loaded")
 		}
-		if after, _ := e.Revision("acme"); after != before {
+		if after, _ := next.Revision("acme"); after != before {
 			t.Errorf("a bad state changed the revision from %s to %s", before, after)
 		}
 	}

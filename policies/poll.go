@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"time"
 
@@ -22,8 +21,6 @@ func (e *Engine) Run(ctx context.Context) error {
 		timer := time.NewTimer(e.due(ctx))
 		select {
 		case <-timer.C:
-		case <-e.changed:
-			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -43,7 +40,7 @@ func (e *Engine) due(ctx context.Context) time.Duration {
 	now := e.deps.Now()
 	var looks errgroup.Group
 	looks.SetLimit(polls)
-	for org, s := range e.bundles() {
+	for org, s := range e.sources {
 		if !s.Next().After(now) {
 			looks.Go(func() error { return panics.Catch(func() { e.poll(ctx, org, s) }) })
 		}
@@ -51,16 +48,10 @@ func (e *Engine) due(ctx context.Context) time.Duration {
 	panics.Raise(looks.Wait()) // the functions never return an error
 	wait := idle
 	now = e.deps.Now()
-	for _, s := range e.bundles() {
+	for _, s := range e.sources {
 		wait = min(wait, max(s.Next().Sub(now), time.Millisecond))
 	}
 	return wait
-}
-
-func (e *Engine) bundles() map[string]*bundle.Source {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return maps.Clone(e.sources)
 }
 
 // poll polls one bundle and logs every new error and the first success after errors.
@@ -78,25 +69,19 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 
 // fetch fetches one bundle and activates it if it is new and valid. It returns the errors of the previous poll and of this poll.
 func (e *Engine) fetch(ctx context.Context, org string, s *bundle.Source) (before, after error) {
-	e.mu.Lock()
-	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
-	e.mu.Unlock()
-
-	found, err := s.Poll(ctx, e.admit(ctx, org, section))
+	cfg, standing := e.configs[org], (*e.states.Load())[org]
+	found, err := s.Poll(ctx, e.admit(ctx, org, cfg))
 	if found != nil && found.New && found.Rego.Digest() != "" && e.offered(ctx, org, found) {
 		return nil, nil
 	}
 	var next *orgState
 	if err == nil && found.New {
 		// No lock is held here.
-		next, err = e.prepare(ctx, org, section, found.Rego, standing)
+		next, err = e.prepare(ctx, org, cfg, found.Rego, standing)
 	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sources[org] != s || e.reloads != reloads { // reloaded in the meantime
-		return nil, nil
-	}
 	if next != nil {
 		e.activate(org, next)
 	}

@@ -3,7 +3,6 @@ package policies
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/policies/compiler"
@@ -28,12 +27,9 @@ type Undetermined struct {
 // reading everything in it. A policy may therefore be reported as undetermined although its result does not depend on a hidden value, but
 // never the reverse.
 func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.Recorded) (Decision, []Undetermined, error) {
-	o, known := e.now.Load().orgs[org]
-	if !known {
-		return Decision{}, nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
-	}
-	if o == nil {
-		return Decision{}, nil, fmt.Errorf("%w: %s", ErrBundlePending, org)
+	o, err := e.state(org)
+	if err != nil {
+		return Decision{}, nil, err
 	}
 	in := r.Input
 	doc, err := in.Document()

@@ -26,43 +26,38 @@ import (
 // ErrBundlePending is returned by Decide while an organisation's first bundle has not been fetched.
 var ErrBundlePending = errors.New("the organisation's policy bundle has not been fetched yet")
 
-// Reload compiles the given organisations and, if all succeed, replaces the current state atomically. If it returns an error, the
-// current state stays in force. Decisions in progress finish on the state they started with. The slices in orgs must not be
-// modified afterwards.
-func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	next := &state{orgs: make(map[string]*orgState, len(orgs))}
-	sources := map[string]*bundle.Source{}
+// load compiles all organisations. If it returns an error, it has not persisted any bundle.
+func (e *Engine) load(ctx context.Context) error {
+	next := make(map[string]*orgState, len(e.configs))
 	standing := e.standing()
 	var faults []error
-	owned := e.allOwn(ctx, orgs, standing)
+	owned := e.allOwn(ctx, standing)
 	var took []func()
-	for _, org := range slices.Sorted(maps.Keys(orgs)) {
-		cfg := orgs[org]
+	for _, org := range slices.Sorted(maps.Keys(e.configs)) {
+		cfg := e.configs[org]
 		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
-			next.orgs[org], sources[org] = state, s
+			next[org], e.sources[org] = state, s
 			took = append(took, func() { _, _, _ = s.FinishPoll(found, nil, e.deps.Now()) }) // Status reports the outcome
 			continue
 		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
 		pending := s != nil && mine.Digest() == ""
 		if err == nil && !pending {
-			next.orgs[org], err = e.prepare(ctx, org, cfg, mine, standing[org])
+			next[org], err = e.prepare(ctx, org, cfg, mine, standing[org])
 			if err != nil && s != nil && ofRego(err) {
 				err = s.Discard(err)
 				pending = err == nil
 			}
 		}
 		if err == nil && pending {
-			next.orgs[org] = nil
+			next[org] = nil
 			_, err = e.compile(ctx, org, withoutOwn(cfg), compiler.OrgRego{}, nil)
 		}
 		if last := standing[org]; err != nil && cfg.KeepOnFailure && last != nil {
-			next.orgs[org], err = &orgState{
+			next[org], err = &orgState{
 				Compiled: last.Compiled, section: last.section, sources: last.sources, own: last.own, revision: last.revision,
 				exceptions: last.exceptions, memory: last.memory,
-				share: e.shareOf(org),
+				share: e.shares[org],
 			}, nil
 		}
 		if err != nil {
@@ -70,7 +65,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 			continue
 		}
 		if s != nil {
-			sources[org] = s
+			e.sources[org] = s
 		}
 	}
 	if len(faults) > 0 {
@@ -79,14 +74,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	for _, take := range took {
 		take()
 	}
-	e.configs, e.sources = maps.Clone(orgs), sources
-	e.reloads++
-	e.alone.Store(len(orgs) == 1)
-	e.now.Store(next)
-	select {
-	case e.changed <- struct{}{}: // wakes Run for the new bundles
-	default:
-	}
+	e.states.Store(&next)
 	return nil
 }
 
@@ -110,17 +98,17 @@ type ownSource struct {
 const readers = 16
 
 // allOwn reads the own Rego of all organisations. Child processes compile several in parallel, and none waits longer than
-// Deps.CompileWait for another. The caller must hold mu.
-func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing map[string]*orgState) map[string]*ownSource {
+// Deps.CompileWait for another.
+func (e *Engine) allOwn(ctx context.Context, standing map[string]*orgState) map[string]*ownSource {
 	if e.deps.CompileWait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, e.deps.CompileWait)
 		defer cancel()
 	}
-	out := make(map[string]*ownSource, len(orgs))
+	out := make(map[string]*ownSource, len(e.configs))
 	var reads errgroup.Group
 	reads.SetLimit(readers)
-	for org, cfg := range orgs {
+	for org, cfg := range e.configs {
 		found := new(ownSource)
 		out[org] = found
 		if cfg.Directory.IsZero() && cfg.Bundle == nil {
@@ -135,8 +123,7 @@ func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing ma
 	return out
 }
 
-// own returns an organisation's own Rego: from its directory, from the bundle already in force, or from the persisted copy of the
-// bundle. The caller must hold mu.
+// own returns an organisation's own Rego: from its directory, from the bundle file, or from the persisted copy of the bundle.
 func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, compiler.OrgRego, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
@@ -152,15 +139,11 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 	if !cfg.Directory.IsZero() {
 		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot be combined"}
 	}
-	s := e.sources[org].WithConfig(bundle.Config(*cfg.Bundle))
-	if s == nil {
-		var err error
-		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg)); err != nil {
-			return nil, compiler.OrgRego{}, err
-		}
+	s, err := bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg))
+	if err != nil {
+		return nil, compiler.OrgRego{}, err
 	}
-	mine, _ := s.Current()
-	return s, mine, nil
+	return s, s.Current(), nil
 }
 
 // directory reads an organisation's policy directory. If its Rego is already in force, it is not parsed again.
@@ -212,9 +195,9 @@ func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *
 		return nil, nil, nil
 	}
 	before.mu.Lock()
-	found, last := before.arriving[org], before.sources[org]
+	found := before.arriving[org]
 	before.mu.Unlock()
-	if found == nil || last.WithConfig(bundle.Config(*cfg.Bundle)) == nil {
+	if found == nil || !before.sources[org].Matches(bundle.Config(*cfg.Bundle)) {
 		return nil, nil, nil
 	}
 	admit := e.admit(ctx, org, cfg)
@@ -251,19 +234,16 @@ func (e *Engine) dropped(org string, cfg Config, next compiler.OrgRego) error {
 	}
 }
 
-// inForce lists the organisation's own policies in force from a directory, in this engine or the previous one. The caller must hold
-// mu.
+// inForce lists the organisation's own policies in force from a directory in the previous engine.
 func (e *Engine) inForce(org string, directory files.Path) []string {
-	now, configs := e.now.Load(), e.configs
-	if before := e.deps.Previous; now == nil && before != nil {
-		before.mu.Lock()
-		defer before.mu.Unlock()
-		now, configs = before.now.Load(), before.configs
-	}
-	if now == nil || now.orgs[org] == nil || configs[org].Directory != directory {
+	before := e.deps.Previous
+	if before == nil || before.configs[org].Directory != directory {
 		return nil
 	}
-	return slices.Clone(now.orgs[org].OwnPolicies)
+	if o := (*before.states.Load())[org]; o != nil {
+		return slices.Clone(o.OwnPolicies)
+	}
+	return nil
 }
 
 // withoutOwn returns cfg without the entries and exceptions that only a pending bundle can resolve, so that the rest is checked
@@ -278,21 +258,17 @@ func withoutOwn(cfg Config) Config {
 
 // activate puts the compiled state of an organisation in force. The caller must hold mu.
 func (e *Engine) activate(org string, o *orgState) {
-	next := &state{orgs: maps.Clone(e.now.Load().orgs)}
-	next.orgs[org] = o
-	e.now.Store(next)
+	next := maps.Clone(*e.states.Load())
+	next[org] = o
+	e.states.Store(&next)
 }
 
-// standing returns the organisations in force, in this engine or the previous one. The caller must hold mu.
+// standing returns the organisations in force in the previous engine.
 func (e *Engine) standing() map[string]*orgState {
-	now := e.now.Load()
-	if before := e.deps.Previous; now == nil && before != nil {
-		now = before.now.Load()
-	}
-	if now == nil {
+	if e.deps.Previous == nil {
 		return nil
 	}
-	return now.orgs
+	return *e.deps.Previous.states.Load()
 }
 
 // prepare compiles an organisation, unless standing (nil for none) was compiled from the same sources. Cached verdicts are kept
@@ -308,7 +284,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine compi
 	} else if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
 		return nil, err
 	}
-	next.section, next.sources, next.own, next.share = cfg, sources, mine, e.shareOf(org)
+	next.section, next.sources, next.own, next.share = cfg, sources, mine, e.shares[org]
 	switch {
 	case e.limits.Remember == 0:
 	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
@@ -385,11 +361,11 @@ type Status struct {
 func (e *Engine) Status() []Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now.Load()
-	out := make([]Status, 0, len(now.orgs))
-	for _, org := range slices.Sorted(maps.Keys(now.orgs)) {
+	states := *e.states.Load()
+	out := make([]Status, 0, len(states))
+	for _, org := range slices.Sorted(maps.Keys(states)) {
 		s := Status{Org: org}
-		if o := now.orgs[org]; o != nil {
+		if o := states[org]; o != nil {
 			s.Revision = o.revision
 		}
 		if src := e.sources[org]; src != nil {

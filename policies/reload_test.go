@@ -115,18 +115,17 @@ func TestReloadChangesModes(t *testing.T) {
 				t.Errorf("with mode %s: allowed %t, %v", mode, d.Allowed(), err)
 			}
 		}
-		if err := e.Reload(t.Context(), config(policies.ModeShadow)); err != nil {
+		if before, err = policies.NewEngine(policyconfig.DefaultLimits(), config(policies.ModeShadow), policies.Deps{Previous: e}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
-			t.Errorf("reloaded with mode shadow: %+v, %v", d.Deny, err)
+		if d, err := before.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
+			t.Errorf("replaced with mode shadow: %+v, %v", d.Deny, err)
 		}
-		before = e
 	}
 }
 
-// A directory that no longer contains a policy in force is refused, by a reload and by a new engine, unless the configuration
-// allows it or names another directory.
+// A directory that no longer contains a policy in force is refused by a new engine, unless the configuration allows it or names another
+// directory.
 func TestDirectoriesMayNotDropPolicies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mayDrop, elsewhere bool
@@ -149,19 +148,18 @@ func TestDirectoriesMayNotDropPolicies(t *testing.T) {
 				write(t, dir, "mine.rego", denyAbove("2"))
 			}
 			orgs := map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), MayDrop: tc.mayDrop}}
-			_, errNew := policies.NewEngine(unhurried(), orgs, policies.Deps{Previous: first})
-			errReload := first.Reload(t.Context(), orgs)
-			for by, err := range map[string]error{"a new engine": errNew, "a reload": errReload} {
-				if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q", by, err, cmp.Or(tc.want, "no error"))
-				}
+			next, err := policies.NewEngine(unhurried(), orgs, policies.Deps{Previous: first})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, cmp.Or(tc.want, "no error"))
 			}
 			want := "above 2, other"
-			if tc.want == "" {
+			if err != nil {
+				next = first
+			} else {
 				want = "above 2"
 			}
-			if got := denials(t, first, "3"); got != want {
-				t.Errorf("after the reload: denied by %q, want %q", got, want)
+			if got := denials(t, next, "3"); got != want {
+				t.Errorf("after the new engine: denied by %q, want %q", got, want)
 			}
 		})
 	}

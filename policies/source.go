@@ -2,7 +2,6 @@ package policies
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/policies/compiler"
@@ -41,18 +40,13 @@ type Source struct {
 
 // Source returns the sources of the organisation's policies in force.
 func (e *Engine) Source(org string) (*Source, error) {
-	now, known := e.now.Load().orgs[org]
-	if !known {
-		return nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
+	o, err := e.state(org)
+	if err != nil {
+		return nil, err
 	}
-	if now == nil {
-		return nil, fmt.Errorf("%w: %s", ErrBundlePending, org)
-	}
-	e.mu.Lock()
 	cfg := e.configs[org]
-	e.mu.Unlock()
 	return &Source{
 		Org: org, Entries: slices.Clone(cfg.Policies), Exceptions: cfg.Exceptions,
-		Rego: now.own.Sources(), Data: now.own.Data(), Digest: now.own.Digest(),
+		Rego: o.own.Sources(), Data: o.own.Data(), Digest: o.own.Digest(),
 	}, nil
 }

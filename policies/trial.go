@@ -70,7 +70,7 @@ func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, er
 	if err != nil {
 		return nil, err
 	}
-	next.now.Store(&state{orgs: map[string]*orgState{s.Org: o}})
+	next.states.Store(&map[string]*orgState{s.Org: o})
 	return next, nil
 }
 

@@ -112,15 +112,11 @@ func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error)
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
 	// Wait for the organisation's share first, so that waiters hold no place.
-	share := q.share
-	if e.alone.Load() {
-		share = nil
-	}
-	if err := e.enter(ctx, share, deadline.C); err != nil {
+	if err := e.enter(ctx, q.share, deadline.C); err != nil {
 		return nil, err
 	}
 	if err := e.enter(ctx, e.places, deadline.C); err != nil {
-		release(share)
+		release(q.share)
 		return nil, err
 	}
 	cancel := topdown.NewCancel()
@@ -128,7 +124,7 @@ func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error)
 	go func() {
 		defer func() {
 			release(e.places)
-			release(share)
+			release(q.share)
 		}()
 		done <- q.decide(cancel)
 	}()

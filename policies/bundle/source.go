@@ -22,9 +22,8 @@ type Source struct {
 
 	mu       sync.Mutex
 	etag     string
-	mine     compiler.OrgRego // Rego of the last valid bundle
+	mine     compiler.OrgRego // Rego of the last valid bundle; the zero value if no valid bundle has been found yet
 	revision string           // revision in its manifest
-	have     bool             // whether mine is set
 	// persisted is the digest of the file cfg.Persist, as far as known.
 	persisted string
 	fetched   time.Time
@@ -70,7 +69,7 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 		s.err = cfg.admit(org, compiler.OrgRego{}, kept)
 	}
 	if s.err == nil { // otherwise treat it as missing
-		s.mine, s.revision, s.have = kept, revision, true
+		s.mine, s.revision = kept, revision
 	}
 	return s, nil
 }
@@ -83,33 +82,21 @@ func (s *Source) Discard(err error) error {
 	if !s.cfg.File.IsZero() || !s.fetched.IsZero() {
 		return err
 	}
-	s.mine, s.revision, s.have = compiler.OrgRego{}, "", false
+	s.mine, s.revision = compiler.OrgRego{}, ""
 	s.err = &policyconfig.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "cannot use the persisted bundle: " + err.Error()}
 	return nil
 }
 
-// Current returns the Rego of the last valid bundle. ok is false if no valid bundle has been found yet.
-func (s *Source) Current() (mine compiler.OrgRego, ok bool) {
+// Current returns the Rego of the last valid bundle, or the zero value if no valid bundle has been found yet.
+func (s *Source) Current() compiler.OrgRego {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mine, s.have
+	return s.mine
 }
 
-// WithConfig returns s with the given configuration, or nil if the location or key in the configuration is different. s may be nil.
-func (s *Source) WithConfig(cfg Config) *Source {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case !s.have || !sameSource(s.cfg, cfg):
-		return nil
-	case s.cfg.MayDrop == cfg.MayDrop:
-		return s
-	default: // a poll in progress keeps the old value
-		return &Source{org: s.org, cfg: cfg, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted, fetched: s.fetched}
-	}
+// Matches reports whether s has a valid bundle and cfg has the same location and key as s.
+func (s *Source) Matches(cfg Config) bool {
+	return s.Current().Digest() != "" && sameSource(s.cfg, cfg)
 }
 
 // sameSource reports whether two configurations have the same location and key. They may still differ in MayDrop.
@@ -172,7 +159,7 @@ func (s *Source) FinishPoll(found *Found, err error, now time.Time) (before, aft
 	if err != nil || found.unchanged {
 		return before, err, false
 	}
-	s.mine, s.revision, s.have, s.etag = found.Rego, found.revision, true, found.etag
+	s.mine, s.revision, s.etag = found.Rego, found.revision, found.etag
 	if !s.cfg.Persist.IsZero() && s.persisted != found.Rego.Digest() {
 		if s.err = s.cfg.Persist.Replace(found.raw); s.err == nil {
 			s.persisted = found.Rego.Digest()
