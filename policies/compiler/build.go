@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -14,13 +13,13 @@ type builder struct {
 	plan      *ir.Policy
 	root      string
 	builtins  func(string) topdown.BuiltinFunc
-	functions map[string]*function
+	functions map[string]*Rule
 	static    []*ast.Term
 
 	// State of the function being built.
-	now   *function
-	lists map[ir.Local]bool // local arrays built by appending
-	data  bool              // set if it reads data, which runs do not have
+	now         *Rule
+	lists       map[ir.Local]bool // local arrays built by appending
+	unsupported bool              // set if it reads data, which runs do not have, or contains a statement or call that is not supported
 }
 
 // outcome is the result of a step or a block: a number of enclosing blocks to leave, or one of the constants below.
@@ -65,9 +64,9 @@ func within(o outcome) outcome {
 	return o
 }
 
-// function builds the body of a function.
-func (b *builder) function(fn *ir.Func) error {
-	b.now, b.lists, b.data = b.functions[fn.Name], map[ir.Local]bool{}, false
+// function builds the body of a function. A run that reaches an unsupported function has no result.
+func (b *builder) function(fn *ir.Func) {
+	b.now, b.lists, b.unsupported = b.functions[fn.Name], map[ir.Local]bool{}, false
 	visit(fn.Blocks, func(s ir.Stmt) {
 		if m, ok := s.(*ir.MakeArrayStmt); ok {
 			b.lists[m.Target] = true
@@ -77,73 +76,50 @@ func (b *builder) function(fn *ir.Func) error {
 	for _, l := range fn.Params {
 		b.local(l)
 	}
-	for _, from := range fn.Blocks {
-		built, err := b.block(from)
-		if err != nil {
-			return err
-		}
-		b.now.body = append(b.now.body, built)
+	b.now.body = b.blocks(fn.Blocks)
+	if b.unsupported {
+		b.now.body = []block{{func(*Run, frame) outcome { return unsure }}}
 	}
-	if b.data {
-		return errors.New("function reads data")
-	}
-	return nil
 }
 
-func (b *builder) block(from *ir.Block) (block, error) {
+func (b *builder) blocks(from []*ir.Block) []block {
+	out := make([]block, len(from))
+	for i, inner := range from {
+		out[i] = b.block(inner)
+	}
+	return out
+}
+
+func (b *builder) block(from *ir.Block) block {
 	out := make(block, 0, len(from.Stmts))
 	for i := 0; i < len(from.Stmts); i++ {
 		if set, n := b.constantSet(from.Stmts[i:]); n > 0 {
 			out = append(out, set)
 			i += n - 1
-			continue
-		}
-		s, err := b.statement(from, i)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
+		} else if s := b.statement(from, i); s != nil {
 			out = append(out, s)
 		}
 	}
-	return out, nil
-}
-
-func (b *builder) blocks(from []*ir.Block) ([]block, error) {
-	var out []block
-	for _, inner := range from {
-		built, err := b.block(inner)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, built)
-	}
-	return out, nil
+	return out
 }
 
 // statement builds one statement. A nil step does nothing.
-func (b *builder) statement(in *ir.Block, i int) (step, error) {
+func (b *builder) statement(in *ir.Block, i int) step {
 	switch s := in.Stmts[i].(type) {
 	case *ir.NopStmt:
-		return nil, nil
+		return nil
 	case *ir.MakeSetStmt:
-		return b.makeSet(s, in.Stmts[i+1:]), nil
+		return b.makeSet(s, in.Stmts[i+1:])
 	case *ir.CallStmt:
 		return b.call(s)
 	}
-	if s, err := b.control(in.Stmts[i]); s != nil || err != nil {
-		return s, err
+	for _, build := range []func(ir.Stmt) step{b.control, b.condition, b.assignment, b.construction} {
+		if s := build(in.Stmts[i]); s != nil {
+			return s
+		}
 	}
-	if s := b.condition(in.Stmts[i]); s != nil {
-		return s, nil
-	}
-	if s := b.assignment(in.Stmts[i]); s != nil {
-		return s, nil
-	}
-	if s := b.construction(in.Stmts[i]); s != nil {
-		return s, nil
-	}
-	return nil, fmt.Errorf("statement type %T is not supported", in.Stmts[i])
+	b.unsupported = true
+	return nil
 }
 
 // local returns the index of a local variable.
@@ -175,7 +151,7 @@ func (b *builder) operand(o ir.Operand) operand {
 // read returns a local variable as an operand.
 func (b *builder) read(l ir.Local) operand {
 	b.now.readsInput = b.now.readsInput || l == ir.Input
-	b.data = b.data || l == ir.Data
+	b.unsupported = b.unsupported || l == ir.Data
 	return operand{local: b.local(l), list: b.lists[l]}
 }
 

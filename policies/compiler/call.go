@@ -1,35 +1,33 @@
 package compiler
 
 import (
-	"fmt"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/ir"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // call builds a call that stores its result; an undefined result leaves the block.
-func (b *builder) call(s *ir.CallStmt) (step, error) {
+func (b *builder) call(s *ir.CallStmt) step {
 	to := b.local(s.Result)
 	if f := b.functions[s.Func]; f != nil {
 		b.now.calls = append(b.now.calls, s.Func)
-		return internal(f, b.operands(s.Args[2:]), to), nil // the first two arguments are input and data
+		return internal(f, b.operands(s.Args[2:]), to) // the first two arguments are input and data
 	}
 	args := b.operands(s.Args)
 	for _, decl := range b.plan.Static.BuiltinFuncs {
 		if decl.Name == s.Func && (decl.Decl.Result() == nil || len(decl.Decl.FuncArgs().Args) != len(args)) {
-			return nil, fmt.Errorf("function %s with %d arguments is not supported", s.Func, len(args))
+			b.unsupported = true
 		}
 	}
 	fn := b.builtins(s.Func)
 	if decl := ast.BuiltinMap[s.Func]; fn == nil || decl == nil || decl.Relation { // a relation has several values
-		return nil, fmt.Errorf("function %s is not supported", s.Func)
+		b.unsupported = true
 	}
-	return external(fn, natives(s.Func), args, to), nil
+	return external(fn, natives(s.Func), args, to)
 }
 
 // internal builds a call of a function in the plan.
-func internal(f *function, args []operand, to int) step {
+func internal(f *Rule, args []operand, to int) step {
 	return func(r *Run, caller frame) outcome {
 		own, stack, top := r.frame(f)
 		for i, a := range args {

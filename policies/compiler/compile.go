@@ -29,9 +29,8 @@ import (
 type Compiled struct {
 	// Revision identifies everything that decisions depend on.
 	Revision string
-	// Source is the entrypoint. Calls are the policy calls of the entrypoint's rules, in order.
-	Source string
-	Calls  []Call
+	// Calls are the policy calls of the entrypoint's rules, in order.
+	Calls []Call
 	// OwnPolicies lists the organisation's own policies, sorted by name.
 	OwnPolicies []string
 	// Reads is the part of the input that all calls together can read.
@@ -79,7 +78,7 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	maps.Copy(data, mine.data)
 	data[reservedRoot] = params
 	return &Compiled{
-		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)),
+		Revision: revision(lib, files, source, calls, mine), Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)),
 		Reads:  l.all,
 		linked: l, store: newStore(data), patterns: patternCache(ctx),
 	}, ctx.Err()

@@ -24,18 +24,14 @@ import (
 //
 // A Program is immutable and safe for concurrent use.
 type Program struct {
-	// Unsupported lists the functions that could not be compiled. A run that reaches one has no result.
-	Unsupported []error
-
-	functions map[string]*function // by path, joined with dots
-	memos     int                  // number of functions whose last result is cached
+	functions map[string]*Rule // by path, joined with dots
+	memos     int              // number of functions whose last result is cached
 	runs      sync.Pool
 	automata  *lru.Cache[string, *automaton] // by regular expression; nil for unsupported ones
 }
 
-// function is a rule, or several rules with the same name.
-type function struct {
-	name   string
+// Rule is a function of a program: a rule, or several rules with the same name.
+type Rule struct {
 	params []int
 	locals int // number of local variables, including parameters
 	body   []block
@@ -68,14 +64,14 @@ func CompileProgram(
 	}
 	b := &builder{
 		plan: plan, root: root, builtins: functions,
-		functions: map[string]*function{}, static: make([]*ast.Term, len(plan.Static.Strings)),
+		functions: map[string]*Rule{}, static: make([]*ast.Term, len(plan.Static.Strings)),
 	}
 	for i, s := range plan.Static.Strings {
 		b.static[i] = ast.InternedTerm(s.Value)
 	}
-	p := &Program{functions: map[string]*function{}, automata: newAutomata()}
+	p := &Program{functions: map[string]*Rule{}, automata: newAutomata()}
 	for _, fn := range plan.Funcs.Funcs {
-		f := &function{name: fn.Name, memo: -1}
+		f := &Rule{memo: -1}
 		for _, l := range fn.Params {
 			f.params = append(f.params, int(l))
 		}
@@ -89,10 +85,7 @@ func CompileProgram(
 		}
 	}
 	for _, fn := range plan.Funcs.Funcs {
-		if err := b.function(fn); err != nil {
-			b.now.body = []block{{func(*Run, frame) outcome { return unsure }}}
-			p.Unsupported = append(p.Unsupported, fmt.Errorf("%s: %w", fn.Name, err))
-		}
+		b.function(fn)
 	}
 	b.constants()
 	p.runs.New = func() any { return newRun(p.memos) }
@@ -100,16 +93,7 @@ func CompileProgram(
 }
 
 // Rule returns a rule by its path below data, or nil.
-func (p *Program) Rule(path string) *Rule {
-	f := p.functions[path]
-	if f == nil {
-		return nil
-	}
-	return &Rule{f}
-}
-
-// Rule is a rule of a program.
-type Rule struct{ *function }
+func (p *Program) Rule(path string) *Rule { return p.functions[path] }
 
 // constants marks functions without arguments that depend on nothing: neither they nor the functions they call read the input.
 func (b *builder) constants() {

@@ -75,10 +75,9 @@ func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	return false
 }
 
-// Value returns the value of the rule, called with args. The value is nil if it is undefined. sure is false if the run cannot determine the
+// Value returns the value of the rule f, called with args. The value is nil if it is undefined. sure is false if the run cannot determine the
 // value.
-func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
-	f := rule.function
+func (r *Run) Value(f *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	if len(args) != len(f.params)-2 {
 		return nil, false
 	}
@@ -92,7 +91,7 @@ func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 }
 
 // frame returns the frame of a function and the previous state of the stack.
-func (r *Run) frame(f *function) (own frame, stack []*ast.Term, top int) {
+func (r *Run) frame(f *Rule) (own frame, stack []*ast.Term, top int) {
 	stack, top = r.stack, r.top
 	own = r.room(f.locals)
 	clear(own)
@@ -110,7 +109,7 @@ func (r *Run) room(n int) []*ast.Term {
 }
 
 // call calls a function on its frame. The value is stored in the run, nil if it is undefined.
-func (r *Run) call(f *function, own frame) outcome {
+func (r *Run) call(f *Rule, own frame) outcome {
 	if f.memo < 0 {
 		return r.do(f, own)
 	}
@@ -138,7 +137,7 @@ func (r *Run) call(f *function, own frame) outcome {
 }
 
 // do executes the body of a function.
-func (r *Run) do(f *function, own frame) outcome {
+func (r *Run) do(f *Rule, own frame) outcome {
 	r.value = nil
 	for _, b := range f.body {
 		if o := b.do(r, own); o == unsure {
@@ -152,7 +151,7 @@ func (r *Run) do(f *function, own frame) outcome {
 }
 
 // setConstant stores the value of a constant function.
-func (f *function) setConstant(k known) {
+func (f *Rule) setConstant(k known) {
 	if k.term != nil {
 		if s, ok := k.term.Value.(ast.Set); ok {
 			s.Slice() // sort now, because sorting is not safe for concurrent use

@@ -7,19 +7,19 @@ import (
 
 // control builds a control-flow step, or returns nil for another statement. The number of blocks that each statement counts for
 // follows OPA's plan compiler: a scan counts as two, its iteration and itself.
-func (b *builder) control(stmt ir.Stmt) (step, error) {
+func (b *builder) control(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.BreakStmt:
 		o := outcome(s.Index)
-		return func(*Run, frame) outcome { return o }, nil
+		return func(*Run, frame) outcome { return o }
 	case *ir.ReturnLocalStmt:
 		from := b.read(s.Source)
 		return func(r *Run, f frame) outcome {
 			r.value = from.of(f)
 			return returned
-		}, nil
+		}
 	case *ir.BlockStmt:
-		inner, err := b.blocks(s.Blocks)
+		inner := b.blocks(s.Blocks)
 		return func(r *Run, f frame) outcome {
 			for _, in := range inner {
 				if o := within(in.do(r, f)); o != next {
@@ -27,25 +27,25 @@ func (b *builder) control(stmt ir.Stmt) (step, error) {
 				}
 			}
 			return next
-		}, err
+		}
 	case *ir.NotStmt:
-		inner, err := b.block(s.Block)
+		inner := b.block(s.Block)
 		return func(r *Run, f frame) outcome {
 			if o := inner.do(r, f); o != next {
 				return within(o)
 			}
 			return leave
-		}, err
+		}
 	case *ir.ScanStmt:
 		return b.scan(s)
 	}
-	return nil, nil
+	return nil
 }
 
 // scan builds a loop over a value. A value without members is skipped.
-func (b *builder) scan(s *ir.ScanStmt) (step, error) {
+func (b *builder) scan(s *ir.ScanStmt) step {
 	from, key, value := b.read(s.Source), b.local(s.Key), b.local(s.Value)
-	inner, err := b.block(s.Block)
+	inner := b.block(s.Block)
 	round := func(r *Run, f frame, k, v *ast.Term) outcome {
 		if r.left--; r.left < 0 {
 			return unsure
@@ -75,7 +75,7 @@ func (b *builder) scan(s *ir.ScanStmt) (step, error) {
 			return within(members(v, func(k, item *ast.Term) outcome { return round(r, f, k, item) }))
 		}
 		return next
-	}, err
+	}
 }
 
 // members calls visit for the members of an object until visit does not return next.
