@@ -151,10 +151,7 @@ func plan(lib *library, s *Options) (*planner, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
 		if lib.policy(name) != nil {
-			at := p.mine[name].at
-			p.faults = append(p.faults, &policyconfig.Error{
-				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the same name as a library policy",
-			})
+			p.faults = append(p.faults, faultAt(s.Org, name, p.mine[name].at, "has the same name as a library policy"))
 			continue
 		}
 		if !slices.ContainsFunc(s.Entries, func(e policyconfig.Entry) bool { return e.Policy == name }) {

@@ -37,7 +37,12 @@ func OpenDirectory(org string, dir files.Path) (*Directory, error) {
 	if dir.IsZero() {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	texts, err := dir.Tree(isPolicyFile, maxDirectoryBytes)
+	return openDirectory(org, dir, isPolicyFile)
+}
+
+// openDirectory reads the files whose base name is wanted.
+func openDirectory(org string, dir files.Path, wanted func(base string) bool) (*Directory, error) {
+	texts, err := dir.Tree(wanted, maxDirectoryBytes)
 	if err != nil {
 		return nil, &policyconfig.Error{Org: org, File: dir.String(), Path: "rego", Message: "policy directory: " + err.Error()}
 	}
@@ -56,7 +61,9 @@ func (d *Directory) Rego() map[string]string {
 }
 
 // shown returns the name of a file as used in errors.
-func (d *Directory) shown(name string) string { return below(d.dir)(name) }
+func (d *Directory) shown(name string) string {
+	return filepath.Join(d.dir.String(), filepath.FromSlash(name))
+}
 
 // Holds reports whether o was parsed from the files of d.
 func (d *Directory) Holds(o OrgRego) bool {
@@ -65,7 +72,7 @@ func (d *Directory) Holds(o OrgRego) bool {
 
 // Parse parses the files. It returns an error that joins all faults it finds, each a *policyconfig.Error.
 func (d *Directory) Parse(org string) (OrgRego, error) {
-	o, err := parseOrgRego(org, d.shown, d.files)
+	o, err := d.parse(org)
 	if err == nil {
 		err = o.checkPlacement(org)
 	}
@@ -73,11 +80,6 @@ func (d *Directory) Parse(org string) (OrgRego, error) {
 		err = &policyconfig.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "contains no policy, " + PolicyForms}
 	}
 	return o, err
-}
-
-// below returns a function that names the files of a directory by their slash-separated path in it.
-func below(dir files.Path) func(name string) string {
-	return func(name string) string { return filepath.Join(dir.String(), filepath.FromSlash(name)) }
 }
 
 func isPolicyFile(base string) bool {
@@ -89,13 +91,13 @@ func isPolicyFile(base string) bool {
 	}
 }
 
-// parseOrgRego parses the files of a directory. Data files are mounted at the path of their directory, as in OPA. If it returns an error,
-// it also returns the part that could be parsed.
-func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
+// parse parses the files. Data files are mounted at the path of their directory, as in OPA. If parse returns an error, it also returns the
+// part that could be parsed.
+func (d *Directory) parse(org string) (OrgRego, error) {
 	o := newOrgRego()
 	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, file := files[name], shown(name)
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		text, file := d.files[name], d.shown(name)
 		if !strings.HasSuffix(name, ".rego") {
 			if err := o.addData(name, text); err != nil {
 				faults = append(faults, &policyconfig.Error{Org: org, File: file, Message: err.Error()})
@@ -109,7 +111,7 @@ func parseOrgRego(org string, shown func(string) string, files map[string][]byte
 	if len(faults) > 0 {
 		return o, errors.Join(faults...)
 	}
-	o.digest = digestOf(files)
+	o.digest = digestOf(d.files)
 	return o, nil
 }
 

@@ -17,6 +17,11 @@ func LocateErrors(org string, err error) error {
 	return located(org, err, func(string) string { return "" })
 }
 
+// faultAt returns a fault at a position in the Rego of a policy.
+func faultAt(org, policy string, at *ast.Location, message string) error {
+	return &policyconfig.Error{Org: org, Policy: policy, File: at.File, Row: at.Row, Col: at.Col, Message: message}
+}
+
 // located also adds the policy; policyOf returns the policy in a file.
 func located(org string, err error, policyOf func(file string) string) error {
 	var all ast.Errors

@@ -39,11 +39,10 @@ type Policy struct {
 // library is the embedded Rego. Each file is parsed once, when it is first needed. Modules are copied before compilation, because
 // the compiler modifies them.
 type library struct {
-	names    []string                // of the policies
-	files    map[string]func() *file // by name
-	policies map[string]func() *file // by the name of the policy in the file
-	sources  map[string]string       // by file
-	schemas  *ast.SchemaSet          // of the input
+	names   []string                // of the policies
+	files   map[string]func() *file // by name
+	sources map[string]string       // by file
+	schemas *ast.SchemaSet          // of the input
 }
 
 // file is a parsed library file.
@@ -101,13 +100,15 @@ func LibraryEntries(entries []policyconfig.Entry) []policyconfig.Entry {
 }
 
 func readLibrary(files fs.FS) (*library, error) {
-	lib := &library{files: map[string]func() *file{}, policies: map[string]func() *file{}, sources: map[string]string{}}
+	lib := &library{files: map[string]func() *file{}, sources: map[string]string{}}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".rego") || strings.HasSuffix(name, "_test.rego") {
 			return err
 		}
 		text, err := fs.ReadFile(files, name)
-		policy, isPolicy := strings.TrimSuffix(name, ".rego"), !strings.Contains(name, "/")
+		if !strings.Contains(name, "/") {
+			lib.names = append(lib.names, strings.TrimSuffix(name, ".rego"))
+		}
 		name = libraryDir + name
 		lib.sources[name] = string(text)
 		lib.files[name] = sync.OnceValue(func() *file {
@@ -117,10 +118,6 @@ func readLibrary(files fs.FS) (*library, error) {
 			}
 			return f
 		})
-		if isPolicy {
-			lib.names = append(lib.names, policy)
-			lib.policies[policy] = lib.files[name]
-		}
 		return err
 	})
 	if err != nil {
@@ -161,7 +158,7 @@ func fileOf(pkg string) string {
 
 // policy returns a policy by its name, or nil.
 func (l *library) policy(name string) *Policy {
-	if parsed := l.policies[name]; parsed != nil {
+	if parsed := l.files[fileOf(libraryPackage+name)]; parsed != nil {
 		return parsed().policy
 	}
 	return nil
@@ -181,17 +178,8 @@ func (l *library) modules() map[string]*ast.Module {
 
 func newPolicy(name string, m *ast.Module) (*Policy, error) {
 	p := &Policy{Name: name}
-	for _, a := range m.Annotations {
-		if a.Scope != "package" {
-			continue
-		}
-		p.Title, p.Description = a.Title, strings.TrimSpace(a.Description)
-		var err error
-		if p.params, err = newParams(name, a.Custom); err != nil {
-			return nil, err
-		}
-		p.Params, p.AnyOf = p.params.list, p.params.anyOf
-		p.Example, _ = a.Custom["example"].(map[string]any)
+	if err := p.describe(m); err != nil {
+		return nil, err
 	}
 	p.rules = slices.DeleteFunc([]string{"violations", "mutations"}, func(rule string) bool { return !definesFunction(m, rule) })
 	p.Mutates = slices.Contains(p.rules, "mutations")
@@ -202,6 +190,22 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 		return nil, errors.New("must define violations(params) or mutations(params)")
 	}
 	return p, nil
+}
+
+// describe reads the METADATA of a module's package.
+func (p *Policy) describe(m *ast.Module) (err error) {
+	for _, a := range m.Annotations {
+		if a.Scope != "package" {
+			continue
+		}
+		p.Title, p.Description = a.Title, strings.TrimSpace(a.Description)
+		if p.params, err = newParams(p.Name, a.Custom); err != nil {
+			return err
+		}
+		p.Params, p.AnyOf = p.params.list, p.params.anyOf
+		p.Example, _ = a.Custom["example"].(map[string]any)
+	}
+	return nil
 }
 
 // closure returns the files that policies need: their own and, transitively, the files of imported packages.

@@ -12,7 +12,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
@@ -51,10 +50,8 @@ func (o OrgRego) checkMembers(org string, modules map[string]*ast.Module) error 
 		if !ok || slices.Equal(known, slices.Sorted(maps.Keys(operation.AllBodies().Members))) {
 			continue
 		}
-		faults = append(faults, &policyconfig.Error{
-			Org: org, Policy: policy, File: e.Location.File, Row: e.Location.Row, Col: e.Location.Col,
-			Message: fmt.Sprintf("%s: %s", strings.TrimPrefix(e.Message, "undefined ref: "), Unknown("member", string(have), known)),
-		})
+		message := fmt.Sprintf("%s: %s", strings.TrimPrefix(e.Message, "undefined ref: "), Unknown("member", string(have), known))
+		faults = append(faults, faultAt(org, policy, e.Location, message))
 	}
 	return errors.Join(faults...)
 }

@@ -172,10 +172,7 @@ func (o *OrgRego) addModule(org, file, text string) error {
 		return &policyconfig.Error{Org: org, File: file, Message: "file is empty"}
 	}
 	if name := packageName(m) + "."; strings.HasPrefix(name, supportPackage) {
-		return &policyconfig.Error{
-			Org: org, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col,
-			Message: "package " + packageName(m) + " is reserved for the library; use policies.<name>",
-		}
+		return faultAt(org, "", m.Package.Location, "package "+packageName(m)+" is reserved for the library; use policies.<name>")
 	}
 	o.modules[file], o.sources[file] = m, text
 	return nil

@@ -9,8 +9,6 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // PolicyForms is the hint for errors about missing policies.
@@ -43,11 +41,11 @@ func (o OrgRego) checkPlacement(org string) error {
 		name, ok := policyOfPackage(m)
 		switch {
 		case !ok:
-			p.outside(file, m)
+			p.outside(m)
 		case !policyName.MatchString(name):
-			p.fault(file, m.Package.Location, "", fmt.Sprintf("package %s is not a policy: %q is not a valid policy name", packageName(m), name))
+			p.fault(m.Package.Location, "", fmt.Sprintf("package %s is not a policy: %q is not a valid policy name", packageName(m), name))
 		default:
-			p.inside(file, name, m)
+			p.inside(name, m)
 			packages[name] = append(packages[name], m)
 		}
 	}
@@ -59,13 +57,13 @@ func (o OrgRego) checkPlacement(org string) error {
 	return errors.Join(p.faults...)
 }
 
-func (p *placement) fault(file string, at *ast.Location, policy, message string) {
-	p.faults = append(p.faults, &policyconfig.Error{Org: p.org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: message})
+func (p *placement) fault(at *ast.Location, policy, message string) {
+	p.faults = append(p.faults, faultAt(p.org, policy, at, message))
 }
 
 // outside reports rules with the name of a policy rule in a package that is not a policy. In packages below policies, no part of a rule's
 // name may be the name of a policy rule, because policies.x.deny defined from a parent package is not evaluated either.
-func (p *placement) outside(file string, m *ast.Module) {
+func (p *placement) outside(m *ast.Module) {
 	pkg := elements(m.Package.Path)
 	for _, r := range m.Rules {
 		ref := elements(r.Head.Ref())
@@ -78,13 +76,13 @@ func (p *placement) outside(file string, m *ast.Module) {
 		if near := nearPackage(pkg, ref[:i]); near != "" {
 			message += fmt.Sprintf(", did you mean %q?", near)
 		}
-		p.fault(file, r.Location, "", message)
+		p.fault(r.Location, "", message)
 		return // one error per file is enough
 	}
 }
 
 // inside reports policy rules of the wrong form.
-func (p *placement) inside(file, name string, m *ast.Module) {
+func (p *placement) inside(name string, m *ast.Module) {
 	for _, r := range m.Rules {
 		ref := elements(r.Head.Ref())
 		i := slices.IndexFunc(ref, isAnswer)
@@ -95,11 +93,11 @@ func (p *placement) inside(file, name string, m *ast.Module) {
 		function := ref[i] == "violations" || ref[i] == "mutations"
 		switch {
 		case i > 0:
-			p.fault(file, r.Location, name, rule+" is never evaluated: policy rules must not be nested in another name")
+			p.fault(r.Location, name, rule+" is never evaluated: policy rules must not be nested in another name")
 		case function && (len(ref) > 1 || len(r.Head.Args) != 1):
-			p.fault(file, r.Location, name, rule+" is never evaluated: must be a function with one parameter, the entry's params")
+			p.fault(r.Location, name, rule+" is never evaluated: must be a function with one parameter, the entry's params")
 		case !function && len(r.Head.Args) > 0:
-			p.fault(file, r.Location, name, rule+" is never evaluated: must be a set, not a function")
+			p.fault(r.Location, name, rule+" is never evaluated: must be a set, not a function")
 		}
 	}
 }
@@ -114,13 +112,12 @@ func (p *placement) named(name string, modules []*ast.Module, answers bool) {
 			if near == "" || isAnswer(rule) || answers && (p.used[rule] || !slip(rule, near)) {
 				continue
 			}
-			p.fault(r.Location.File, r.Location, name, fmt.Sprintf("rule %s is never evaluated, did you mean %q?", rule, near))
+			p.fault(r.Location, name, fmt.Sprintf("rule %s is never evaluated, did you mean %q?", rule, near))
 			break
 		}
 	}
 	if !answers && len(p.faults) == before {
-		at := modules[0].Package.Location
-		p.fault(at.File, at, name, "defines none of the rules "+strings.Join(rulesOfOwn(), ", ")+
+		p.fault(modules[0].Package.Location, name, "defines none of the rules "+strings.Join(rulesOfOwn(), ", ")+
 			"; helpers belong in a package outside policies or below policies."+name)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // checkResultTypes reports rules of an organisation's own Rego whose type cannot be a policy result. Otherwise the error would appear only
@@ -36,9 +35,7 @@ func (o OrgRego) checkResultTypes(org string, c *ast.Compiler) error {
 				t = f.Result()
 			}
 			if wrong := wrongAnswer(rule, t); wrong != "" {
-				faults = append(faults, &policyconfig.Error{
-					Org: org, Policy: name, File: file, Row: r.Location.Row, Col: r.Location.Col, Message: rule + " " + wrong,
-				})
+				faults = append(faults, faultAt(org, name, r.Location, rule+" "+wrong))
 			}
 		}
 	}
@@ -92,7 +89,7 @@ func (o OrgRego) checkConstants(org string) error {
 		m := o.modules[file]
 		policy, _ := policyOfPackage(m)
 		fault := func(at *ast.Location, err error) {
-			faults = append(faults, &policyconfig.Error{Org: org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: err.Error()})
+			faults = append(faults, faultAt(org, policy, at, err.Error()))
 		}
 		compare := func(terms []*ast.Term, at *ast.Location) {
 			if len(terms) < 3 || !slices.Contains([]string{"equal", "eq", "neq", "internal.member_2"}, terms[0].String()) {

@@ -11,7 +11,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/rego"
 )
 
@@ -27,15 +26,14 @@ const testingFile = libraryDir + "support/testing_test.rego"
 // ReadWorkspace reads the Rego, including tests, and the data files in dir. If it finds faults, it returns an error that joins them, each a
 // *policyconfig.Error, and a workspace with the files that could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
-	w := &Workspace{mine: newOrgRego()}
-	path := files.UnrestrictedPath(dir)
-	texts, err := path.Tree(func(base string) bool { return isPolicyFile(base) || strings.HasSuffix(base, ".rego") }, maxDirectoryBytes)
+	d, err := openDirectory("", files.UnrestrictedPath(dir), func(base string) bool {
+		return isPolicyFile(base) || strings.HasSuffix(base, ".rego")
+	})
 	if err != nil {
-		return w, &policyconfig.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return &Workspace{mine: newOrgRego()}, err
 	}
-	mine, err := parseOrgRego("", below(path), texts)
-	w.mine = mine
-	return w, err
+	mine, err := d.parse("")
+	return &Workspace{mine: mine}, err
 }
 
 // Sources returns the Rego of the library, including its test inputs, by path.
@@ -87,16 +85,12 @@ func (w *Workspace) Compile() error {
 
 // OwnPolicy is a package policies.<name> of an organisation.
 type OwnPolicy struct {
-	// Name is the name of the policy.
-	Name string
+	// Policy is the description in the package's METADATA. All fields except Name may be empty.
+	Policy
 	// Files lists the files of the package.
 	Files []string
 	// Rules lists its policy rules: deny, warn, mutate, violations, mutations.
 	Rules []string
-	// Title and Description are from the package's METADATA; they may be empty.
-	Title, Description string
-	// Params lists the parameters described in its METADATA, sorted by name.
-	Params []Param
 }
 
 // Policies returns the organisation's own policies, sorted by name.
@@ -111,14 +105,12 @@ func (w *Workspace) Policies() ([]OwnPolicy, error) {
 		}
 		p := found[name]
 		if p == nil {
-			p = &OwnPolicy{Name: name}
+			p = &OwnPolicy{Policy: Policy{Name: name}}
 			found[name] = p
 		}
 		p.Files = append(p.Files, file)
 		if err := p.describe(m); err != nil {
-			faults = append(faults, &policyconfig.Error{
-				Policy: name, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col, Message: "METADATA: " + err.Error(),
-			})
+			faults = append(faults, faultAt("", name, m.Package.Location, "METADATA: "+err.Error()))
 		}
 	}
 	rules := w.mine.policies()
@@ -128,20 +120,4 @@ func (w *Workspace) Policies() ([]OwnPolicy, error) {
 		out = append(out, *found[name])
 	}
 	return out, errors.Join(faults...)
-}
-
-// describe copies the METADATA of a module's package.
-func (p *OwnPolicy) describe(m *ast.Module) error {
-	for _, a := range m.Annotations {
-		if a.Scope != "package" {
-			continue
-		}
-		p.Title, p.Description = a.Title, strings.TrimSpace(a.Description)
-		params, err := newParams(p.Name, a.Custom)
-		if err != nil {
-			return err
-		}
-		p.Params = params.list
-	}
-	return nil
 }
