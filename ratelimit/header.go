@@ -6,19 +6,14 @@ import (
 	"time"
 )
 
-// headerSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
-// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the draft.
-type headerSyntax struct {
-	// Quota and Window are parameters of RateLimit-Policy.
-	Quota, Window string
-	// Remaining and Reset are parameters of RateLimit.
-	Remaining, Reset string
-}
-
-// Draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
-func Draft11() headerSyntax {
-	return headerSyntax{Quota: "q", Window: "w", Remaining: "r", Reset: "t"}
-}
+// Parameter names in draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses. The draft may still change (an open proposal
+// renames r and t). Clients can rely on Retry-After, which is not part of the draft.
+const (
+	// Parameters of RateLimit-Policy.
+	paramQuota, paramWindow = "q", "w"
+	// Parameters of RateLimit.
+	paramRemaining, paramReset = "r", "t"
+)
 
 // Header fields in Go's canonical form, which avoids the conversion.
 const (
@@ -27,23 +22,20 @@ const (
 	headerRetryAfter = "Retry-After"
 )
 
-// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [Draft11], and Retry-After if d is a refusal. It sets nothing for
-// an exempt caller.
-func (d *Decision) WriteHeaders(h http.Header) { Draft11().Write(h, d) }
-
-// Write sets the rate limit headers for d in h. Except Retry-After, they are lists (RFC 9651) with one member for each window. Times are
-// whole seconds, rounded up, so that clients do not retry too early.
-func (y headerSyntax) Write(h http.Header, d *Decision) {
+// WriteHeaders sets RateLimit and RateLimit-Policy, and Retry-After if d is a refusal. It sets nothing for an exempt caller. Except
+// Retry-After, the headers are lists (RFC 9651) with one member for each window. Times are whole seconds, rounded up, so that clients do
+// not retry too early.
+func (d *Decision) WriteHeaders(h http.Header) {
 	if len(d.Windows) > 0 {
 		var buf [192]byte
 		b := buf[:0]
 		for i := range d.Windows {
-			b = y.appendPolicy(b, i, &d.Windows[i])
+			b = appendPolicy(b, i, &d.Windows[i])
 		}
 		policy := string(b)
 		b = buf[:0]
 		for i := range d.Windows {
-			b = y.appendState(b, i, &d.Windows[i])
+			b = appendState(b, i, &d.Windows[i])
 		}
 		h[headerPolicy] = []string{policy}
 		h[headerRateLimit] = []string{string(b)}
@@ -56,16 +48,16 @@ func (y headerSyntax) Write(h http.Header, d *Decision) {
 // RetryAfterSeconds returns the value of the Retry-After header: d.RetryAfter in whole seconds, rounded up, and at least 1.
 func (d *Decision) RetryAfterSeconds() int64 { return max(1, seconds(d.RetryAfter)) }
 
-func (y headerSyntax) appendPolicy(b []byte, i int, w *Window) []byte {
+func appendPolicy(b []byte, i int, w *Window) []byte {
 	b = appendName(b, i, w.Name)
-	b = appendParam(b, y.Quota, w.Limit)
-	return appendParam(b, y.Window, int64(w.Size/time.Second))
+	b = appendParam(b, paramQuota, w.Limit)
+	return appendParam(b, paramWindow, int64(w.Size/time.Second))
 }
 
-func (y headerSyntax) appendState(b []byte, i int, w *Window) []byte {
+func appendState(b []byte, i int, w *Window) []byte {
 	b = appendName(b, i, w.Name)
-	b = appendParam(b, y.Remaining, w.Remaining)
-	return appendParam(b, y.Reset, seconds(w.Reset))
+	b = appendParam(b, paramRemaining, w.Remaining)
+	return appendParam(b, paramReset, seconds(w.Reset))
 }
 
 // appendName appends a String (RFC 9651, section 4.1.6). Names are printable ASCII, as checked by [CheckID].

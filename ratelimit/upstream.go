@@ -172,12 +172,12 @@ func (u *Upstream) Observe(name string, status int, h http.Header) {
 // observe records one window of a response. Responses can arrive out of order: within one window, the smallest remaining number is the
 // latest.
 func (c *credential) observe(name string, quota, state params, now time.Time) {
-	remaining, ok := state["r"]
-	reset, timed := state["t"]
+	remaining, ok := state[paramRemaining]
+	reset, timed := state[paramReset]
 	if !ok || !timed || remaining < 0 || reset < 0 || reset > maxReset {
 		return
 	}
-	limit := quota["q"]
+	limit := quota[paramQuota]
 	ends := now.Add(time.Duration(reset) * time.Second)
 	w := c.windows[name]
 	if w == nil || ends.Sub(w.ends) > sameWindow || !now.Before(w.ends) {
