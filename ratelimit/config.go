@@ -37,11 +37,7 @@ const (
 
 // Valid reports whether f is one of the failure policies.
 func (f Failure) Valid() bool {
-	switch f {
-	case FailClosed, FailLocal, FailOpen:
-		return true
-	}
-	return false
+	return f == FailClosed || f == FailLocal || f == FailOpen
 }
 
 // Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields without a YAML

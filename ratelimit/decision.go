@@ -187,33 +187,31 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 // appendWindows appends the known, limited windows of a scope with a policy.
 func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	for w := range Windows {
-		if limit := s.Limit.Quota(w); limit != 0 && v.known[w] {
-			windows = append(windows, Window{
-				Name: s.WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w],
-			})
+		if s.Limit.Quota(w) != 0 && v.known[w] {
+			windows = append(windows, s.window(v, w))
 		}
 	}
 	return windows
 }
 
+// window describes window w of the scope.
+func (s *Scope) window(v *view, w int) Window {
+	limit := s.Limit.Quota(w)
+	return Window{Name: s.WindowName(w), Limit: limit, Remaining: max(0, limit-v.count[w]), Size: WindowSize(w), Reset: v.reset[w]}
+}
+
 // tightest describes window w of the scope with the least room. It ignores scopes with a Policy. Among scopes with the same room, it
 // prefers the smaller quota, and then the first scope.
-func tightest(scopes []Scope, views []view, w int) (Window, bool) {
-	best, found := Window{}, false
+func tightest(scopes []Scope, views []view, w int) (best Window, found bool) {
 	for s := range scopes {
-		limit := scopes[s].Limit.Quota(w)
-		if scopes[s].Policy != "" || limit == 0 || !views[s].known[w] {
+		if scopes[s].Policy != "" || scopes[s].Limit.Quota(w) == 0 || !views[s].known[w] {
 			continue
 		}
-		left := max(0, limit-views[s].count[w])
-		if found && (left > best.Remaining || left == best.Remaining && limit >= best.Limit) {
+		window := scopes[s].window(&views[s], w)
+		if found && (window.Remaining > best.Remaining || window.Remaining == best.Remaining && window.Limit >= best.Limit) {
 			continue
 		}
-		found = true
-		best = Window{
-			Name: WindowName(w), Limit: limit, Remaining: left,
-			Size: WindowSize(w), Reset: views[s].reset[w],
-		}
+		best, found = window, true
 	}
 	return best, found
 }

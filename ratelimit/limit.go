@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
@@ -44,20 +45,16 @@ func (l Limit) room(i int) int64 {
 // Validate returns an error for each quota that is negative, larger than [MaxQuota], or larger than the quota of a longer window. The
 // latter would have no effect.
 func (l Limit) Validate() error {
-	var errs []error
+	var errs fault.Found
 	for i := range Windows {
-		switch q := l.Quota(i); {
-		case q < 0:
-			errs = append(errs, fault.Errorf(WindowName(i), "must not be negative, got %d", q))
-		case q > MaxQuota:
-			errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, got %d", int64(MaxQuota), q))
-		}
+		q := l.Quota(i)
+		errs.If(q < 0, WindowName(i), "must not be negative, got %d", q)
+		errs.If(q > MaxQuota, WindowName(i), "must be at most %d, got %d", int64(MaxQuota), q)
 	}
 	for i := range Windows {
 		for j := i + 1; j < Windows; j++ {
-			if a, b := l.Quota(i), l.Quota(j); a > b && b > 0 {
-				errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, which is the quota of the %s, got %d", b, WindowName(j), a))
-			}
+			a, b := l.Quota(i), l.Quota(j)
+			errs.If(a > b && b > 0, WindowName(i), "must be at most %d, which is the quota of the %s, got %d", b, WindowName(j), a)
 		}
 	}
 	return errors.Join(errs...)
@@ -98,11 +95,7 @@ const (
 
 // Valid reports whether k is a known kind.
 func (k ScopeKind) Valid() bool {
-	switch k {
-	case KindKey, KindTeam, KindOrg, KindClass:
-		return true
-	}
-	return false
+	return k == KindKey || k == KindTeam || k == KindOrg || k == KindClass
 }
 
 // Scope is a key, a team or another entity whose calls are counted together, with its quota for the current call.
@@ -142,20 +135,18 @@ func (r Ref) String() string { return string(r.Kind) + ":" + r.ID }
 
 // ParseRef parses the result of [Ref.String].
 func ParseRef(s string) (Ref, error) {
-	for i := range len(s) {
-		if s[i] != ':' {
-			continue
-		}
-		r := Ref{Kind: ScopeKind(s[:i]), ID: s[i+1:]}
-		if !r.Kind.Valid() {
-			return Ref{}, fmt.Errorf("scope %q: unknown kind %q", s, r.Kind)
-		}
-		if err := CheckID(r.ID); err != nil {
-			return Ref{}, fmt.Errorf("scope %q: %w", s, err)
-		}
-		return r, nil
+	kind, id, ok := strings.Cut(s, ":")
+	r := Ref{Kind: ScopeKind(kind), ID: id}
+	if !ok {
+		return Ref{}, fmt.Errorf("scope %q: must be kind:id", s)
 	}
-	return Ref{}, fmt.Errorf("scope %q: must be kind:id", s)
+	if !r.Kind.Valid() {
+		return Ref{}, fmt.Errorf("scope %q: unknown kind %q", s, r.Kind)
+	}
+	if err := CheckID(r.ID); err != nil {
+		return Ref{}, fmt.Errorf("scope %q: %w", s, err)
+	}
+	return r, nil
 }
 
 // CheckID checks the ID of an organisation or a scope. A valid ID has 1 to 128 printable ASCII characters and contains no spaces or braces.

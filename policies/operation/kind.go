@@ -62,12 +62,7 @@ func (v Verb) Changes() bool { return v != VerbRead && v != VerbLogs }
 
 // HasResultState reports whether the caller chooses the state of the resource after the operation. Policies evaluate that state.
 func (v Verb) HasResultState() bool {
-	switch v {
-	case VerbCreate, VerbUpdate, VerbStart, VerbRestart:
-		return true
-	default:
-		return false
-	}
+	return v == VerbCreate || v == VerbUpdate || v == VerbStart || v == VerbRestart
 }
 
 // Price is the pricing rule of an operation.
