@@ -113,7 +113,7 @@ type answer struct {
 // learn applies the state s from a reply of the store. Replies can arrive out of order; learn ignores a reply that is older than the latest
 // one.
 func (a *account) learn(limit Limit, s *State, ans answer) {
-	a.limit, a.lastUse = limit, ans.got
+	a.limit = limit
 	if ans.now < a.storeNow || s.Generation < a.state.Generation {
 		return
 	}

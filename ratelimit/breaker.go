@@ -15,7 +15,6 @@ var errOpen = errors.New("the store has not responded recently")
 type breakers struct {
 	config BreakerConfig
 	parts  sync.Map // group to *breaker
-	away   atomic.Int64
 }
 
 // of returns the breaker of a group.
@@ -27,16 +26,13 @@ func (b *breakers) of(group string) *breaker {
 	return one.(*breaker)
 }
 
-// report records the result of a round trip for a group. It returns whether the group is down and whether that has changed.
-func (b *breakers) report(group string, now tick, err error) (away, changed bool) {
-	away, changed = b.of(group).report(now, err)
-	switch {
-	case changed && away:
-		b.away.Add(1)
-	case changed:
-		b.away.Add(-1)
-	}
-	return away, changed
+// anyOpen reports whether any part is down.
+func (b *breakers) anyOpen() (open bool) {
+	b.parts.Range(func(_, one any) bool {
+		open = one.(*breaker).open.Load()
+		return !open
+	})
+	return open
 }
 
 // retryNow lets one call probe each part that is down.

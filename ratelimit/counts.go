@@ -85,7 +85,7 @@ func (l *Limiter) Counts() Counts {
 	n := &l.counts
 	c := Counts{
 		Decisions: n.outcomes(), Exchanges: n.calls.Load(), Calls: n.carried.Load(), Failed: n.errors.Load(), Restarts: n.restarts.Load(),
-		Down: l.breakers.away.Load() > 0, Gateways: l.live.Load(),
+		Down: l.breakers.anyOpen(), Gateways: l.live.Load(),
 	}
 	c.Scopes, c.Held = l.totals()
 	return c

@@ -67,18 +67,15 @@ func (l *Limiter) attachDebts(op *Op) {
 	if !l.indebted.Load() {
 		return
 	}
-	s := l.book.shard(op.Org)
-	defer s.mu.Unlock()
-	for i := range op.Scopes {
-		a := s.find(op.Org, op.Scopes[i].Ref())
-		if a == nil || !a.owes() {
-			continue
+	l.eachAccount(op, func(i int, a *account) {
+		if !a.owes() {
+			return
 		}
 		if op.Debts == nil {
 			op.Debts, op.Debtor = make([]Debt, len(op.Scopes)), l.debtor
 		}
 		op.Debts[i] = a.owed
-	}
+	})
 }
 
 // paid applies the store's reply to a request that included debts. Each debt is removed from its account in the same step that adds it to
@@ -87,35 +84,30 @@ func (l *Limiter) paid(op *Op, ans answer) {
 	if op.Debts == nil {
 		return
 	}
-	s := l.book.shard(op.Org)
-	defer s.mu.Unlock()
-	for i := range op.Debts {
-		a := s.find(op.Org, op.Scopes[i].Ref())
-		if a == nil || op.Debts[i].Number == 0 {
-			continue
+	l.eachAccount(op, func(i int, a *account) {
+		if op.Debts[i].Number > 0 {
+			a.learn(op.Scopes[i].Limit, &op.After[i], ans)
+			a.pay(&op.Debts[i])
 		}
-		lastUse := a.lastUse
-		a.learn(op.Scopes[i].Limit, &op.After[i], ans)
-		a.lastUse = lastUse // a charge does not count as use
-		a.pay(&op.Debts[i])
-	}
+	})
 }
 
-// apply sends ops to the store in one round trip, with the debts of their scopes.
-func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
+// apply sends ops, which belong to one group, to the store in one round trip, with the debts of their scopes. calls is the number of calls
+// that the round trip serves.
+func (l *Limiter) apply(ctx context.Context, ops []Op, calls int) (answer, error) {
 	for i := range ops {
 		l.attachDebts(&ops[i])
 	}
 	sent := l.tick()
 	now, err := l.deps.Store.Apply(ctx, ops)
 	ans := answer{now: now, sent: sent, got: l.tick()}
-	if err != nil {
-		return ans, err
+	if err == nil {
+		for i := range ops {
+			l.paid(&ops[i], ans)
+		}
 	}
-	for i := range ops {
-		l.paid(&ops[i], ans)
-	}
-	return ans, nil
+	l.exchanged(ctx, l.deps.Store.Group(ops[0].Org), calls, ans.got-ans.sent, err)
+	return ans, err
 }
 
 // charge sends all debts to the available parts of the store, because a scope may have no further calls that would send its debt.
@@ -144,7 +136,7 @@ func (l *Limiter) charge(ctx context.Context) {
 		}
 		exchanges.Go(func() error {
 			for ops := range slices.Chunk(list, adjustBatch) {
-				if err := l.chargeSome(ctx, group, ops); err != nil {
+				if err := l.chargeSome(ctx, ops); err != nil {
 					return err
 				}
 			}
@@ -155,12 +147,11 @@ func (l *Limiter) charge(ctx context.Context) {
 }
 
 // chargeSome sends the debts of ops in one round trip.
-func (l *Limiter) chargeSome(ctx context.Context, group string, ops []Op) error {
+func (l *Limiter) chargeSome(ctx context.Context, ops []Op) error {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	l.exchanging.RLock()
 	defer l.exchanging.RUnlock()
-	ans, err := l.apply(ctx, ops)
-	l.exchanged(ctx, group, 0, ans.got-ans.sent, err)
+	_, err := l.apply(ctx, ops, 0)
 	return err
 }

@@ -137,7 +137,7 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 		}
 		return
 	}
-	away, changed := l.breakers.report(group, l.tick(), err)
+	away, changed := l.breakers.of(group).report(l.tick(), err)
 	if !changed {
 		return
 	}

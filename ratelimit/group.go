@@ -68,11 +68,6 @@ func (c *commit) get(k *call) *flight {
 
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
-// send sends f to the store and waits for the result, which is stored in f.
-func (c *commit) send(ctx context.Context, f *flight) {
-	c.Do(ctx, c.limiter.deps.Store.Group(f.op.Org), f)
-}
-
 // exchange sends flights to the store. It ignores the cancellation of callers, because a call that was sent will be charged and its
 // result is needed.
 func (c *commit) exchange(ctx context.Context, flights []*flight) {
@@ -82,8 +77,7 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	b := c.batches.Get().(*batch)
 	b.flights = flights
 	b.merge()
-	ans, err := l.apply(ctx, b.ops)
-	l.exchanged(ctx, l.deps.Store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
+	ans, err := l.apply(ctx, b.ops, len(b.flights))
 	// In reverse order, because the result of an operation is stored in its first flight.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err

@@ -156,13 +156,7 @@ func (l *Limiter) undraw(f *flight) {
 	if l.config.Mode != ModeLeased {
 		return
 	}
-	s := l.book.shard(f.op.Org)
-	defer s.mu.Unlock()
-	for i := range f.op.Scopes {
-		if a := s.find(f.op.Org, f.op.Scopes[i].Ref()); a != nil {
-			a.putBack(&f.drawn[i])
-		}
-	}
+	l.eachAccount(&f.op, func(i int, a *account) { a.putBack(&f.drawn[i]) })
 }
 
 // putBack puts the units of d back into the account, if their windows are still running.
@@ -196,6 +190,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 		scope, d, after := &f.op.Scopes[i], &f.drawn[i], &f.op.After[i]
 		a := l.book.open(s, f.op.Org, scope.Ref(), now)
 		a.learn(scope.Limit, after, f.ans)
+		a.lastUse = f.ans.got
 		if l.config.Mode != ModeLeased {
 			continue
 		}
@@ -245,13 +240,13 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	for i := range f.op.Scopes {
 		refs[i] = f.op.Scopes[i].Ref()
 	}
-	defer l.eachOf(f.op.Org, refs, func(i int, a *account) { f.back[i] = a.back })
+	defer l.eachAccount(&f.op, func(i int, a *account) { f.back[i] = a.back })
 	soon := time.Duration(0)
 	if l.config.Mode == ModeLeased && l.live.Load() > 1 {
 		soon = l.config.Lease.Idle + HeartbeatInterval
 	}
 	now, due := l.tick(), false
-	l.eachOf(f.op.Org, refs, func(_ int, a *account) {
+	l.eachAccount(&f.op, func(_ int, a *account) {
 		if a.refused == 0 || now-a.refused >= l.config.Memory.Refusal {
 			// Until that is known, other gateways may hold permits.
 			a.refused, a.back, due = now, [Windows]time.Duration{soon, soon, soon}, true
@@ -266,7 +261,7 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	if err != nil {
 		return
 	}
-	l.eachOf(f.op.Org, refs, func(i int, a *account) {
+	l.eachAccount(&f.op, func(i int, a *account) {
 		a.back = [Windows]time.Duration{}
 		for _, lease := range leases[i] {
 			for w, n := range lease.Held {
@@ -278,12 +273,12 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	})
 }
 
-// eachOf calls do for each of an organisation's scopes that has an account, with the shard of the organisation locked.
-func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
-	s := l.book.shard(org)
+// eachAccount calls do for each scope of op that has an account, with the shard of the organisation locked.
+func (l *Limiter) eachAccount(op *Op, do func(i int, a *account)) {
+	s := l.book.shard(op.Org)
 	defer s.mu.Unlock()
-	for i, ref := range refs {
-		if a := s.find(org, ref); a != nil {
+	for i := range op.Scopes {
+		if a := s.find(op.Org, op.Scopes[i].Ref()); a != nil {
 			do(i, a)
 		}
 	}

@@ -261,7 +261,7 @@ func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 	if l.config.Mode == ModeLeased {
 		l.draw(f)
 	}
-	l.commit.send(ctx, f)
+	l.commit.Do(ctx, l.deps.Store.Group(f.op.Org), f) // stores the result in f
 	if f.err != nil {
 		l.undraw(f)
 		return false

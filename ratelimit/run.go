@@ -44,10 +44,12 @@ func (l *Limiter) Run(ctx context.Context) error {
 	var due [2]chan struct{}
 	for i, do := range [...]func(context.Context){l.tend, l.charge} {
 		due[i] = make(chan struct{}, 1)
-		work.Go(func() error { return panics.Catch(func() { doWhen(ctx, due[i], do) }) })
+		work.Go(func() error { return panics.Catch(func() { forEach(ctx, due[i], func(struct{}) { do(ctx) }) }) })
 	}
 	for range l.config.Commit.MaxInFlight {
-		work.Go(func() error { return panics.Catch(func() { l.renewAll(ctx) }) })
+		work.Go(func() error {
+			return panics.Catch(func() { forEach(ctx, l.renewals, func(r renewal) { l.renew(ctx, r) }) })
+		})
 	}
 	for {
 		select {
@@ -69,26 +71,14 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// doWhen calls do each time a value arrives on due, until ctx is done.
-func doWhen(ctx context.Context, due <-chan struct{}, do func(context.Context)) {
+// forEach calls do for each value that arrives on values, until ctx is done.
+func forEach[T any](ctx context.Context, values <-chan T, do func(T)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-due:
-			do(ctx)
-		}
-	}
-}
-
-// renewAll renews leases until ctx is done.
-func (l *Limiter) renewAll(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case r := <-l.renewals:
-			l.renew(ctx, r)
+		case v := <-values:
+			do(v)
 		}
 	}
 }
@@ -308,8 +298,7 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	defer cancel()
 	l.exchanging.RLock()
 	defer l.exchanging.RUnlock()
-	ans, err := l.apply(ctx, ops)
-	l.exchanged(ctx, l.deps.Store.Group(ops[0].Org), 0, ans.got-ans.sent, err)
+	ans, err := l.apply(ctx, ops, 0)
 	for i := range ops {
 		l.fetched(&ops[i], ans, err)
 	}
@@ -350,9 +339,7 @@ func (l *Limiter) fetched(op *Op, ans answer, err error) {
 	case err != nil:
 		a.renewing = false
 	default:
-		lastUse := a.lastUse
 		a.learn(op.Scopes[0].Limit, &op.After[0], ans)
-		a.lastUse = lastUse // a renewal does not count as use
 		a.receive(&op.After[0], &op.Draws[0], true, ans.got)
 	}
 }
