@@ -27,8 +27,8 @@ type Store interface {
 	// must belong to the same Group. Each op is checked against the limits that it contains.
 	Apply(ctx context.Context, ops []Op) (now int64, err error)
 
-	// Adjust corrects the counts of current windows; see Adjustment. It ignores windows that have ended. After an error, an Adjustment with a
-	// Delta must not be sent again, because it may already have been applied.
+	// Adjust corrects the counts of current windows; see Adjustment. There is at least one, and all have the same Gateway. Adjust ignores
+	// windows that have ended. After an error, an Adjustment with a Delta must not be sent again, because it may already have been applied.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
 	// Restore calls adjust, which sends the counts that this gateway remembers, and then marks this gateway as restored. After a restart, the

@@ -283,16 +283,8 @@ func (e *encoder) parse(reply string) error {
 	return nil
 }
 
-// byGateway groups adjustments by the gateway whose lease they change.
-func byGateway(adjustments []ratelimit.Adjustment) map[string][]ratelimit.Adjustment {
-	groups := make(map[string][]ratelimit.Adjustment, 1)
-	for _, a := range adjustments {
-		groups[a.Gateway] = append(groups[a.Gateway], a)
-	}
-	return groups
-}
-
-func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustment) ([]string, []any) {
+// encodeAdjust returns the keys and arguments of adjust.lua.
+func encodeAdjust(prefix, org string, adjustments []ratelimit.Adjustment) ([]string, []any) {
 	keys := make([]string, 0, len(adjustments)+2)
 	var body []byte
 	for i := range adjustments {
@@ -304,7 +296,7 @@ func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustmen
 		}
 		body = appendNumber(body, a.Limit.Minute, a.Limit.Hour, a.Limit.Day)
 		lease, held := int64(0), [ratelimit.Windows]int64{}
-		if gateway != "" {
+		if a.Gateway != "" {
 			lease, held = 1, a.Held
 		}
 		body = appendNumber(body, lease)
@@ -312,7 +304,7 @@ func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustmen
 	}
 	body[0] = '['
 	keys = append(keys, indexKey(prefix, org), leasesKey(prefix, org, 0), leasesKey(prefix, org, 1))
-	return keys, []any{string(append(body, ']')), gateway}
+	return keys, []any{string(append(body, ']')), adjustments[0].Gateway}
 }
 
 // decodeScope decodes the stored value of the scope called name.

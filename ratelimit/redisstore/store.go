@@ -118,18 +118,12 @@ func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
 	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
-	// The gateway is a separate argument, so there is one call per gateway.
-	for gateway, group := range byGateway(adjustments) {
-		keys, args := encodeAdjust(s.prefix, org, gateway, group)
-		err := s.adjust.Run(ctx, s.once, keys, args...).Err()
-		if _, answered := errors.AsType[redis.Error](err); answered {
-			return fmt.Errorf("redisstore: adjust: %w: %w", ratelimit.ErrNotServing, err)
-		}
-		if err != nil {
-			return fmt.Errorf("redisstore: adjust: %w", err)
-		}
+	keys, args := encodeAdjust(s.prefix, org, adjustments)
+	err := s.adjust.Run(ctx, s.once, keys, args...).Err()
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return fmt.Errorf("redisstore: adjust: %w: %w", ratelimit.ErrNotServing, err)
 	}
-	return nil
+	return wrap("adjust", err)
 }
 
 // Reset implements [ratelimit.Store].

@@ -70,7 +70,7 @@ func newWatch(client Client, config Config) *serverWatch {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	w := &serverWatch{client: client, config: config, lineage: newWriteTracker(), peers: make(map[string]time.Time)}
+	w := &serverWatch{client: client, config: config, lineage: newWriteTracker(), known: make(map[string]string), peers: make(map[string]time.Time)}
 	w.signs.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -285,9 +285,6 @@ func (w *serverWatch) verify(ctx context.Context) error {
 			w.lineage.forget()
 			break
 		}
-	}
-	if w.known == nil {
-		w.known = make(map[string]string)
 	}
 	maps.Copy(w.known, found)
 	w.verified.Store(signs)
