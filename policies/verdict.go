@@ -18,7 +18,7 @@ import (
 // verdict returns the decision before exceptions. Results for equal inputs are cached, both for all policies together and for each policy.
 // Therefore only the policies that read a changed value are evaluated again.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Document, now time.Time) (*Decision, error) {
-	key, kept := o.key(doc, o.Reads, -1)
+	key, kept := o.memory.Key(doc, o.Reads, -1)
 	if kept {
 		if d, known := o.memory.Get(key); known {
 			return d, nil
@@ -60,19 +60,11 @@ type callResult struct {
 	kept     bool // whether key is set
 }
 
-// key returns the cache key of a verdict; see policyinput.Cache.Key.
-func (o *orgState) key(doc *policyinput.Document, reads *policyinput.Projection, of int) (key policyinput.Key, kept bool) {
-	if o.memory == nil {
-		return key, false
-	}
-	return o.memory.Key(doc, reads, of)
-}
-
 // recall looks up the cached decision of each call.
 func (q *evaluation) recall() {
 	for i, c := range q.Calls {
 		s := &q.results[i]
-		if s.key, s.kept = q.key(q.doc, c.Reads, i); !s.kept {
+		if s.key, s.kept = q.memory.Key(q.doc, c.Reads, i); !s.kept {
 			continue
 		}
 		if d, known := q.memory.Get(s.key); known {

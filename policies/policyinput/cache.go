@@ -14,9 +14,10 @@ import (
 // Caching is correct because an evaluation depends on nothing but that part: no clock, no randomness, no network, constant data.
 // Verdicts that depend on the time are not cached, exceptions are applied afterwards, and errors are not cached.
 type Cache[V any] struct {
-	verdicts *lru.Cache[Key, V]
-	buffers  sync.Pool
-	size     int
+	*lru.Cache[Key, V]
+
+	buffers sync.Pool
+	size    int
 }
 
 // Key is the SHA-256 digest of an injective encoding of the members that policies read.
@@ -25,7 +26,7 @@ type Key [sha256.Size]byte
 // NewCache returns a cache of up to size verdicts. size must be positive.
 func NewCache[V any](size int) *Cache[V] {
 	cache, _ := lru.New[Key, V](size) // fails only for a size below 1
-	return &Cache[V]{verdicts: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}, size: size}
+	return &Cache[V]{Cache: cache, buffers: sync.Pool{New: func() any { return new([]byte) }}, size: size}
 }
 
 // Size returns the capacity of the cache.
@@ -33,9 +34,9 @@ func (m *Cache[V]) Size() int { return m.size }
 
 // Key returns the cache key of a verdict that was computed from the part reads of d. variant distinguishes several verdicts for the same
 // document. ok is false if the verdict must not be cached, because it depends on the time or because the document contains a value that
-// cannot be encoded. Such a value also makes the evaluation fail.
+// cannot be encoded. Such a value also makes the evaluation fail. A nil Cache caches nothing.
 func (m *Cache[V]) Key(d *Document, reads *Projection, variant int) (key Key, ok bool) {
-	if reads.Touches("time") {
+	if m == nil || reads.Touches("time") {
 		return key, false
 	}
 	buf, _ := m.buffers.Get().(*[]byte)
@@ -47,9 +48,3 @@ func (m *Cache[V]) Key(d *Document, reads *Projection, variant int) (key Key, ok
 	*buf = b
 	return sha256.Sum256(b), true
 }
-
-// Get returns the cached verdict for a key.
-func (m *Cache[V]) Get(key Key) (V, bool) { return m.verdicts.Get(key) }
-
-// Add caches a verdict.
-func (m *Cache[V]) Add(key Key, verdict V) { m.verdicts.Add(key, verdict) }

@@ -73,9 +73,15 @@ func field[T, V any](name, doc string, at func(*T) *V) *member {
 			v := at(pointer[T](of))
 			switch v := any(v).(type) {
 			case **Money:
-				return orNull(*v)
+				if *v == nil {
+					return nil
+				}
+				return **v
 			case *time.Time:
-				return timeText(*v)
+				if v.IsZero() {
+					return nil
+				}
+				return v.UTC().Format(time.RFC3339Nano)
 			}
 			return *v
 		},
@@ -106,22 +112,6 @@ func schemaOf(value any) object {
 		return mapOf(true)
 	}
 	return nil // anything
-}
-
-// orNull returns *v, or nil if v is nil.
-func orNull[V any](v *V) any {
-	if v == nil {
-		return nil
-	}
-	return *v
-}
-
-// timeText returns a time in RFC 3339, or nil if it is zero.
-func timeText(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // derived describes a member that is computed from others.

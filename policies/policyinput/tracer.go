@@ -10,14 +10,15 @@ import (
 
 // AccessTracer traces an evaluation and records which hidden values its queries read.
 type AccessTracer struct {
-	hidden hiddenPaths
-	refs   map[*ast.Expr][]int // hidden values that an expression reads, if seen before
-	now    map[int]bool        // read since Begin
+	pointers []string            // of the hidden values
+	hidden   hiddenPaths         // their paths
+	refs     map[*ast.Expr][]int // hidden values that an expression reads, if seen before
+	now      map[int]bool        // read since Begin
 }
 
 // NewAccessTracer returns an AccessTracer for the hidden values of a recorded input.
 func NewAccessTracer(r *Recorded) *AccessTracer {
-	w := &AccessTracer{refs: map[*ast.Expr][]int{}}
+	w := &AccessTracer{pointers: r.Hidden, refs: map[*ast.Expr][]int{}}
 	for _, pointer := range r.Hidden {
 		path, _ := SplitPointer(pointer) // ParseRecorded has validated it; "" hides everything
 		w.hidden = append(w.hidden, path)
@@ -109,7 +110,7 @@ func (w *AccessTracer) Begin(q *topdown.Query) *topdown.Query {
 }
 
 // HiddenReads returns the JSON Pointers to the hidden values that the query read.
-func (w *AccessTracer) HiddenReads() []string { return w.pointers(w.now) }
+func (w *AccessTracer) HiddenReads() []string { return w.pointersOf(w.now) }
 
 // Touched returns the pointers of the hidden values that reading any of the paths would expose.
 func (w *AccessTracer) Touched(paths ...[]string) []string {
@@ -119,13 +120,13 @@ func (w *AccessTracer) Touched(paths ...[]string) []string {
 			seen[i] = true
 		}
 	}
-	return w.pointers(seen)
+	return w.pointersOf(seen)
 }
 
-func (w *AccessTracer) pointers(seen map[int]bool) []string {
+func (w *AccessTracer) pointersOf(seen map[int]bool) []string {
 	var out []string
 	for _, i := range slices.Sorted(maps.Keys(seen)) {
-		out = append(out, joinPointer(w.hidden[i]))
+		out = append(out, w.pointers[i])
 	}
 	return out
 }

@@ -22,15 +22,6 @@ func SplitPointer(p string) ([]string, error) {
 	return slices.Collect(jsontext.Pointer(p).Tokens()), nil
 }
 
-// joinPointer returns the RFC 6901 pointer with the given reference tokens.
-func joinPointer(path []string) string {
-	var p jsontext.Pointer
-	for _, name := range path {
-		p = p.AppendToken(name)
-	}
-	return string(p)
-}
-
 // Deferred is a value in a body that is decoded when it is first read.
 type Deferred interface {
 	// Decoded returns the value as decoded JSON, which may contain further Deferred values. It returns the same value each time and

@@ -36,7 +36,7 @@ func mutants() []mutant {
 		{"an exception by role is for everyone", "policies/exception.go", "return slices.Contains(x.Roles, role)", "return len(x.Roles) > 0", engine, "Exceptions"},
 		{"an exception that has ended lifts", "policies/exception.go", "in.Time.Before(x.From), !in.Time.Before(x.Until),", "in.Time.Before(x.From),", engine, "Exceptions"},
 		{"what one policy said is remembered of others", "policies/policyinput/cache.go", "int64(variant)", "0", engine + "/policyinput", "CacheKeys"},
-		{"what reads the time is remembered", "policies/policyinput/cache.go", "if reads.Touches(\"time\") {", "if false {", engine + "/policyinput", "CacheKeys"},
+		{"what reads the time is remembered", "policies/policyinput/cache.go", "if m == nil || reads.Touches(\"time\") {", "if m == nil {", engine + "/policyinput", "CacheKeys"},
 		{"a policy in warn refuses", "policies/result.go", "case mode == ModeWarn || c.Rule == \"warn\":", "case c.Rule == \"warn\":", engine, "Modes"},
 		{"a policy that fails allows", "policies/verdict.go", "		if err != nil {\n			return fmt.Errorf(\"policy %s", "		if false {\n			return fmt.Errorf(\"policy %s", engine, "HostileRegoAtRun"},
 		{"members that no resource has may be read", "policies/compiler/members.go", "if len(o.modules) == 0 {", "if len(o.modules) >= 0 {", engine + "/compiler", "UnknownMembers"},
