@@ -32,12 +32,8 @@ func validateException(x *Exception, path string) []error {
 		errs.If(f.value == "", path+"."+f.name, "is required")
 	}
 	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "must set at least one of teams, keys and roles")
-	switch {
-	case x.Until.IsZero():
-		errs = append(errs, fault.Errorf(path+".until", "is required"))
-	case !x.From.IsZero() && !x.From.Before(x.Until):
-		errs = append(errs, fault.Errorf(path+".until", "must be after from"))
-	}
+	errs.If(x.Until.IsZero(), path+".until", "is required")
+	errs.If(!x.Until.IsZero() && !x.From.IsZero() && !x.From.Before(x.Until), path+".until", "must be after from")
 	for _, op := range x.Operations {
 		_, known := operation.Lookup(op)
 		errs.If(!known, path+".operations", "unknown operation %q", op)

@@ -61,9 +61,12 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		c = s.withDisks(s.pod(after), after, 1)
 		c = s.orStopped(c, after)
 	case operation.PriceEndpoint:
-		c = s.withDisks(s.endpoint(after), after, machines(after["workers"], maxWorkers))
+		workers, _ := maxWorkers(after["workers"]) // an unreadable count makes the price of the workers unknown
+		c = s.withDisks(s.endpoint(after), after, workers)
 	case operation.PriceCluster:
-		c = s.withDisks(s.cluster(after), after, machines(after["compute"], podCount))
+		compute, _ := after["compute"].(map[string]any)
+		pods, _ := countOr(compute["podCount"], 0) // as above
+		c = s.withDisks(s.cluster(after), after, pods)
 	case operation.PriceVolume:
 		c = s.volume(after)
 	case operation.PriceSandbox:

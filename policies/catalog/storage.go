@@ -108,14 +108,3 @@ func (s *Snapshot) orStopped(c Cost, after map[string]any) Cost {
 	}
 	return c
 }
-
-// machines returns how many machines a priced resource has at once.
-func machines(v any, count func(any) (int64, bool)) int64 {
-	n, _ := count(v) // an unreadable count has already made the price unknown
-	return n
-}
-
-func podCount(compute any) (int64, bool) {
-	c, _ := compute.(map[string]any)
-	return countOr(c["podCount"], 0)
-}

@@ -46,12 +46,8 @@ func Check(entries []policyconfig.Entry, scope Scope) []error {
 // validate reports errors that can be found without the library.
 func validate(e *policyconfig.Entry, path string) []error {
 	var errs fault.Found
-	switch {
-	case e.Policy == "":
-		errs = append(errs, fault.Errorf(path+".policy", "is required"))
-	case !policyName.MatchString(e.Policy):
-		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
-	}
+	errs.If(e.Policy == "", path+".policy", "is required")
+	errs.If(e.Policy != "" && !policyName.MatchString(e.Policy), path+".policy", "%q is not a policy name", e.Policy)
 	modes := []policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}
 	errs.If(!slices.Contains(modes, e.Mode.OrDefault()), path+".mode", "must be enforce, warn or shadow, got %q", e.Mode)
 	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable",

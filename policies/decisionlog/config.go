@@ -17,6 +17,3 @@ func Warnings(c *Config) []error {
 
 // Config is the configuration of the decision log.
 type Config = policyconfig.DecisionLog
-
-// service is an HTTP service that receives events.
-type service = policyconfig.Service

@@ -2,7 +2,6 @@ package decisionlog
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // lines joins events, one per line.
@@ -53,7 +53,7 @@ func (s fileSink) write(_ context.Context, events [][]byte) error { return s.Wri
 
 // serviceSink sends batches to an HTTP service.
 type serviceSink struct {
-	cfg    service
+	cfg    policyconfig.Service
 	client *http.Client
 }
 
@@ -81,16 +81,16 @@ func (s *serviceSink) write(ctx context.Context, events [][]byte) error {
 func packed(events [][]byte) (body []byte, err error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
-	_, err1 := zip.Write([]byte{'['})
-	_, err2 := zip.Write(bytes.Join(events, []byte{','}))
-	_, err3 := zip.Write([]byte{']'})
-	err = errors.Join(err1, err2, err3, zip.Close())
+	_, err = fmt.Fprintf(zip, "[%s]", bytes.Join(events, []byte{','}))
+	err = errors.Join(err, zip.Close())
 	return out.Bytes(), err
 }
 
+// sendTimeout limits one request to the service.
+const sendTimeout = 10 * time.Second
+
 func (s *serviceSink) post(ctx context.Context, body []byte) error {
-	timeout := cmp.Or(s.cfg.Timeout, 10*time.Second)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.URL, bytes.NewReader(body))
 	if err != nil {

@@ -23,6 +23,16 @@ func copyTemplate(body, template object) (object, error) {
 	return out, mergeSection(out, template, body, "env")
 }
 
+// withTemplate returns the members that an update changes, and the record whose command the update changes: the template if the body names
+// one, and otherwise the current resource.
+func withTemplate(current, body, template object) (change, source object, err error) {
+	if template == nil {
+		return body, current, nil
+	}
+	change, err = copyTemplate(body, template)
+	return change, template, err
+}
+
 func hasAny(o object, names []string) bool {
 	for _, name := range names {
 		if _, has := o[name]; has {

@@ -1,9 +1,6 @@
 package nextstate
 
-import (
-	"encoding/json"
-	"maps"
-)
+import "encoding/json"
 
 // Platform defaults of an endpoint.
 const (
@@ -59,16 +56,12 @@ func createEndpoint(body, template object) (object, error) {
 
 // updateEndpoint changes only the members in the body. workers and gpu are merged by member; all others are replaced as a whole.
 func updateEndpoint(current, body, template object) (object, error) {
-	change, source := maps.Clone(body), current
-	if template != nil {
-		if template["serverless"] == false {
-			return nil, fault(422, "/templateId", "a pod template cannot be applied to an endpoint")
-		}
-		var err error
-		if change, err = copyTemplate(body, template); err != nil {
-			return nil, err
-		}
-		source = template
+	if template["serverless"] == false {
+		return nil, fault(422, "/templateId", "a pod template cannot be applied to an endpoint")
+	}
+	change, source, err := withTemplate(current, body, template)
+	if err != nil {
+		return nil, err
 	}
 	if err := sameFamily(current, body); err != nil {
 		return nil, err

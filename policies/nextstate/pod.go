@@ -125,16 +125,12 @@ func updatePod(current, body, template object) (object, error) {
 	if _, member := current["cluster"].(object); member {
 		return nil, fault(409, "", "the pod is a member of a cluster")
 	}
-	change, source := maps.Clone(body), current
-	if template != nil {
-		if template["serverless"] == true {
-			return nil, fault(422, "/templateId", "a serverless template cannot be applied to a pod")
-		}
-		var err error
-		if change, err = copyTemplate(body, template); err != nil {
-			return nil, err
-		}
-		source = template
+	if template["serverless"] == true {
+		return nil, fault(422, "/templateId", "a serverless template cannot be applied to a pod")
+	}
+	change, source, err := withTemplate(current, body, template)
+	if err != nil {
+		return nil, err
 	}
 	out := overlay(requestShape(current), change)
 	if err := settleCommand(out, source, body); err != nil {

@@ -40,8 +40,6 @@ type Service struct {
 	Batch int `yaml:"-"`
 	// Delay is how long an event may wait for others; 0 means 5 s.
 	Delay time.Duration `yaml:"-"`
-	// Timeout limits one request; 0 means 10 s.
-	Timeout time.Duration `yaml:"-"`
 }
 
 // DefaultDecisionLog returns a configuration that records every decision and has no sink.
