@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
@@ -65,13 +66,13 @@ func set(v any, path []string, m Mutation) (any, error) {
 	if len(path) == 0 {
 		return m.Value, nil
 	}
-	switch x := policyinput.Decoded(v).(type) {
+	switch x := operation.Decoded(v).(type) {
 	case map[string]any:
 		old, present := x[path[0]]
 		if len(path) == 1 && m.Op == OpDefault && present {
 			return x, nil
 		}
-		if policyinput.Decoded(old) == nil && len(path) > 1 { // a member that is null counts as absent
+		if operation.Decoded(old) == nil && len(path) > 1 { // a member that is null counts as absent
 			old = map[string]any{}
 		}
 		changed, err := set(old, path[1:], m)

@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // endpoint prices a serverless endpoint as if all its workers ran on the most expensive hardware allowed.
@@ -50,7 +52,7 @@ func nonNegativeOr(v any, def int64) (n int64, ok bool) {
 	if v == nil {
 		return def, true
 	}
-	n, ok = whole(v)
+	n, ok = operation.WholeNumber(v)
 	return n, ok && n >= 0
 }
 
@@ -59,12 +61,12 @@ func (s *Snapshot) gpuEndpoint(gpu map[string]any, workers int64) Cost {
 	if !ok {
 		return unknown("gpu.count is not a positive whole number")
 	}
-	pools, ok := stringList(gpu["pools"])
+	pools, ok := operation.Strings(gpu["pools"])
 	if !ok || len(pools) == 0 {
 		return unknown("gpu.pools is not a list of pools")
 	}
-	excluded, ok := stringList(gpu["excludedTypes"])
-	if !ok {
+	excluded, ok := operation.Strings(gpu["excludedTypes"])
+	if !ok && gpu["excludedTypes"] != nil {
 		return unknown("gpu.excludedTypes is not a list of GPU types")
 	}
 	gpuType, reason := s.mostExpensive(pools, excluded)
@@ -148,24 +150,4 @@ func (s *Snapshot) cpuEndpoint(flavours []any, workers int64) Cost {
 		return unknown("cpu is an empty list")
 	}
 	return total(worst, workers, 0, basis)
-}
-
-// stringList reads a list of strings. A nil value is an empty list.
-func stringList(v any) (list []string, ok bool) {
-	if v == nil {
-		return nil, true
-	}
-	items, ok := v.([]any)
-	if !ok {
-		return nil, false
-	}
-	list = make([]string, 0, len(items))
-	for _, item := range items {
-		s, ok := item.(string)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, s)
-	}
-	return list, true
 }

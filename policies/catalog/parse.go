@@ -1,10 +1,10 @@
 package catalog
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // maxEntries limits the entries of a catalog response; the platform has about fifty types.
@@ -119,27 +119,9 @@ func text(v any) string {
 // integer reads a decoded JSON number that must be whole and non-negative. It returns 0, which means that the number is not given, for any
 // other value.
 func integer(v any) int64 {
-	n, ok := whole(v)
+	n, ok := operation.WholeNumber(v)
 	if !ok || n < 0 {
 		return 0
 	}
 	return n
-}
-
-// whole reads a decoded JSON number as an int64. ok is false if the value is not a whole number in range.
-func whole(v any) (n int64, ok bool) {
-	switch x := v.(type) {
-	case json.Number:
-		n, err := strconv.ParseInt(x.String(), 10, 64)
-		return n, err == nil
-	case float64:
-		n := int64(x)
-		return n, float64(n) == x && x > -1<<53 && x < 1<<53
-	case int:
-		return int64(x), true
-	case int64:
-		return x, true
-	default:
-		return 0, false
-	}
 }

@@ -241,7 +241,7 @@ func countOr(v any, def int64) (n int64, ok bool) {
 	if v == nil {
 		return def, def > 0
 	}
-	n, ok = whole(v)
+	n, ok = operation.WholeNumber(v)
 	return n, ok && n > 0
 }
 

@@ -75,7 +75,7 @@ func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, w
 func ImplausibleMember(kind operation.Kind, resource map[string]any) string {
 	positive := func(section, count string) bool {
 		s, _ := resource[section].(map[string]any)
-		n, ok := whole(s[count])
+		n, ok := operation.WholeNumber(s[count])
 		return ok && n > 0
 	}
 	switch kind { //nolint:exhaustive // nothing else is counted
@@ -102,7 +102,7 @@ func ImplausibleMember(kind operation.Kind, resource map[string]any) string {
 			return "workers"
 		}
 	case operation.KindVolume:
-		if n, ok := whole(resource["size"]); !ok || n <= 0 {
+		if n, ok := operation.WholeNumber(resource["size"]); !ok || n <= 0 {
 			return "size"
 		}
 	}

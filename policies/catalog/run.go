@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // RunPrice is the price of runs of one public model or endpoint. Exactly one unit price must be set. The zero RunPrice is an unknown price.
@@ -234,14 +235,7 @@ func (r RunPrice) tokens(body map[string]any) (n int64, known bool) {
 }
 
 // member returns a member of an object in a body. It decodes values whose decoding was deferred.
-func member(in map[string]any, name string) any { return decoded(in[name]) }
-
-func decoded(v any) any {
-	if d, deferred := v.(interface{ Decoded() any }); deferred {
-		return d.Decoded()
-	}
-	return v
-}
+func member(in map[string]any, name string) any { return operation.Decoded(in[name]) }
 
 func object(in map[string]any, name string) map[string]any {
 	m, _ := member(in, name).(map[string]any)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // TokenRequest describes the output that a run requests from a language model. Budgets and policies use the same description.
@@ -56,7 +58,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	case []any:
 		batch = max(1, int64(len(given)))
 		for i, item := range given {
-			in, _ := decoded(item).(map[string]any)
+			in, _ := operation.Decoded(item).(map[string]any)
 			see("/input/batch/", i, in)
 		}
 	case map[string]any:
@@ -167,7 +169,7 @@ func tokensAt(id string, body map[string]any) string {
 func promptsIn(given any) int64 {
 	list, _ := given.([]any)
 	for _, item := range list {
-		if _, isNumber := decoded(item).(json.Number); !isNumber {
+		if _, isNumber := operation.Decoded(item).(json.Number); !isNumber {
 			return int64(len(list))
 		}
 	}

@@ -103,7 +103,7 @@ func mask(v any, path []string, at jsontext.Pointer, masked *[]string) any {
 		*masked = append(*masked, string(at))
 		return hidden
 	}
-	switch x := policyinput.Decoded(v).(type) {
+	switch x := operation.Decoded(v).(type) {
 	case map[string]any:
 		out := maps.Clone(x)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
@@ -148,7 +148,7 @@ func light(e *Event) {
 
 // own copies decoded JSON including its strings and adds their length to size.
 func own(v any, size *int64) any {
-	switch x := policyinput.Decoded(v).(type) {
+	switch x := operation.Decoded(v).(type) {
 	case string:
 		*size += int64(len(x))
 		return strings.Clone(x)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	shellquote "github.com/kballard/go-shellquote"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // command is the command of a container (reference platform-v2, section 4.3).
@@ -44,7 +46,7 @@ func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
 		return nil, nil, false
 	}
 	for name, value := range form {
-		half, isList := strs(value)
+		half, isList := operation.Strings(value)
 		switch {
 		case !isList:
 			return nil, nil, false
@@ -61,8 +63,8 @@ func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
 
 // commandOf reads the command in a platform record. The platform may return args alone, or both parts as well.
 func commandOf(record object) command {
-	entrypoint, _ := strs(record["entrypoint"])
-	cmd, _ := strs(record["cmd"])
+	entrypoint, _ := operation.Strings(record["entrypoint"])
+	cmd, _ := operation.Strings(record["cmd"])
 	args, _ := record["args"].(string)
 	if len(entrypoint) == 0 && len(cmd) == 0 {
 		return parseCommand(args)
@@ -77,8 +79,8 @@ func commandOf(record object) command {
 // over returns the command after merging a request body into c. If the body omits a part, the part in c is kept; args replaces both parts.
 // If the body contains args and a part, they must describe the same command.
 func (c command) over(body object) (command, error) {
-	entrypoint, hasEntrypoint := strs(body["entrypoint"])
-	cmd, hasCmd := strs(body["cmd"])
+	entrypoint, hasEntrypoint := operation.Strings(body["entrypoint"])
+	cmd, hasCmd := operation.Strings(body["cmd"])
 	if args, given := body["args"].(string); given {
 		c = parseCommand(args)
 		switch {
@@ -140,19 +142,6 @@ func settleCommand(out, base, body object) error {
 		delete(out, "cmd")
 	}
 	return nil
-}
-
-// strs reads a decoded JSON list of strings. ok is false for any other value.
-func strs(v any) (texts []string, ok bool) {
-	items, ok := v.([]any)
-	for _, item := range items {
-		text, isText := item.(string)
-		if !isText {
-			return nil, false
-		}
-		texts = append(texts, text)
-	}
-	return texts, ok
 }
 
 // list returns texts as decoded JSON.

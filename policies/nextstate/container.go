@@ -1,10 +1,6 @@
 package nextstate
 
-import (
-	"encoding/json"
-	"maps"
-	"strconv"
-)
+import "maps"
 
 // templateMembers returns the members copied from a template if the body omits them. env and the command are merged instead.
 func templateMembers() []string { return []string{"image", "disk", "ports", "registry"} }
@@ -40,19 +36,4 @@ func hasAny(o object, names []string) bool {
 		}
 	}
 	return false
-}
-
-// wholeNumber reads a decoded JSON number without a fraction.
-func wholeNumber(v any) (int64, bool) {
-	switch n := v.(type) {
-	case json.Number:
-		i, err := strconv.ParseInt(n.String(), 10, 64)
-		return i, err == nil
-	case float64:
-		return int64(n), n == float64(int64(n))
-	case int:
-		return int64(n), true
-	default:
-		return 0, false
-	}
 }

@@ -203,8 +203,8 @@ func updateTemplate(current, body object) (object, error) {
 func updateVolume(current, body object) (object, error) {
 	size, asked := body["size"]
 	if asked {
-		now, ok1 := wholeNumber(current["size"])
-		then, ok2 := wholeNumber(size)
+		now, ok1 := operation.WholeNumber(current["size"])
+		then, ok2 := operation.WholeNumber(size)
 		if !ok1 || !ok2 {
 			return nil, fault(422, "/size", "must be a whole number")
 		}

@@ -160,10 +160,7 @@ func patchedMounts(current, body object) (object, error) {
 	if len(ask) == 0 {
 		return have, nil
 	}
-	out := maps.Clone(have)
-	if out == nil {
-		out = object{}
-	}
+	out := overlay(have, nil)
 	if p, asked := ask["persistent"]; asked {
 		if have["persistent"] == nil {
 			return nil, fault(400, "/mounts/persistent", "the pod was created without a persistent mount")

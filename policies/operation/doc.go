@@ -4,4 +4,6 @@
 //
 // The specs of v2 are compared with the API's description at startup and by `tollgate check --coverage`; an operation that only one
 // of the two contains is an error.
+//
+// The package also has the functions that read values of decoded JSON for the packages that derive states and prices from bodies.
 package operation

@@ -3,7 +3,6 @@ package policyinput
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -62,12 +61,4 @@ func TestDeferredValuesAreValues(t *testing.T) {
 			t.Fatalf("at %v: %v, %t; want %v, %t", path, got, found, want, there)
 		}
 	})
-}
-
-func TestDecoded(t *testing.T) {
-	for _, tt := range []struct{ given, want any }{{nil, nil}, {"a", "a"}, {later{"a"}, "a"}, {later{nil}, nil}} {
-		if diff := cmp.Diff(tt.want, Decoded(tt.given)); diff != "" {
-			t.Errorf("Decoded(%v) (-want +got):\n%s", tt.given, diff)
-		}
-	}
 }

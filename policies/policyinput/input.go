@@ -18,7 +18,7 @@ type Money = catalog.Money
 // Input is everything policies can read about a call. The gateway fills it with values it has parsed itself; only Request and
 // Resource.After are under the caller's control.
 //
-// Bodies are decoded JSON: map[string]any, []any, string, bool, nil, json.Number, and Deferred for values that are decoded when a
+// Bodies are decoded JSON: map[string]any, []any, string, bool, nil, json.Number, and [operation.Deferred] for values that are decoded when a
 // policy reads them. An Input and its values must not be modified during a decision.
 type Input struct {
 	// Request is the call as a v2 call.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Type tags of values in a key.
@@ -50,7 +51,7 @@ func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
 		return b, nil
 	case *catalog.Snapshot:
 		return appendText(b, tagCatalog, x.Digest()), nil
-	case Deferred:
+	case operation.Deferred:
 		return appendKey(b, x.Decoded(), p)
 	default:
 		return appendScalar(b, v)

@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Projection is the part of the input that an organisation's policies can read, determined from all references in them. It is sufficient to
@@ -176,7 +177,7 @@ func (c *Converter) term(v any, p *Projection) (*ast.Term, error) {
 		return ast.ArrayTerm(terms...), nil
 	case *catalog.Snapshot:
 		return c.catalog(x)
-	case Deferred:
+	case operation.Deferred:
 		return c.term(x.Decoded(), p)
 	default:
 		return scalarTerm(v)

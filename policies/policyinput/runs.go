@@ -5,19 +5,20 @@ import (
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // runs returns the requests to language models in a call, as budgets count them; see [catalog.ParseTokenRequest].
 func (d *Document) runs() []any {
-	body, _ := Decoded(d.in.Request.Body).(map[string]any)
+	body, _ := operation.Decoded(d.in.Request.Body).(map[string]any)
 	switch d.in.Request.Operation {
 	case "run", "runsync", "chatCompletions", "completions", "modelCall":
 		return []any{d.run("", body)}
 	case "createBatch", "addBatchRequests":
-		list, _ := Decoded(body["requests"]).([]any)
+		list, _ := operation.Decoded(body["requests"]).([]any)
 		all := make([]any, len(list))
 		for i, item := range list {
-			request, _ := Decoded(item).(map[string]any)
+			request, _ := operation.Decoded(item).(map[string]any)
 			all[i] = d.run("/requests/"+strconv.Itoa(i), request)
 		}
 		return all

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // SplitPointer returns the reference tokens of an RFC 6901 pointer. It returns an error for the pointer to the whole document.
@@ -22,25 +23,10 @@ func SplitPointer(p string) ([]string, error) {
 	return slices.Collect(jsontext.Pointer(p).Tokens()), nil
 }
 
-// Deferred is a value in a body that is decoded when it is first read.
-type Deferred interface {
-	// Decoded returns the value as decoded JSON, which may contain further Deferred values. It returns the same value each time and
-	// is safe for concurrent use. If the value is too large to decode, it returns an error.
-	Decoded() any
-}
-
-// Decoded returns v, decoded if it is Deferred. Values within it may still be Deferred.
-func Decoded(v any) any {
-	if d, deferred := v.(Deferred); deferred {
-		return d.Decoded()
-	}
-	return v
-}
-
 // Lookup returns the value at a path in decoded JSON. ok is false if the path leads nowhere.
 func Lookup(v any, path []string) (value any, ok bool) {
 	for _, name := range path {
-		switch x := Decoded(v).(type) {
+		switch x := operation.Decoded(v).(type) {
 		case map[string]any:
 			next, ok := x[name]
 			if !ok {
