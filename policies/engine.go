@@ -21,8 +21,6 @@ import (
 
 // Deps holds the dependencies of an Engine. The zero value is usable.
 type Deps struct {
-	// Now is the clock that schedules bundle polling; nil means time.Now.
-	Now func() time.Time
 	// Logger logs bundle failures and recoveries; nil disables logging.
 	Logger *slog.Logger
 	// Previous is the engine that this engine replaces. A policy directory is rejected if it no longer contains a policy that Previous had in
@@ -90,9 +88,6 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 		return nil, fmt.Errorf("policy limits: %w", err)
 	}
 	limits.Concurrency = cmp.Or(limits.Concurrency, 2*runtime.GOMAXPROCS(0))
-	if deps.Now == nil {
-		deps.Now = time.Now
-	}
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	e := &Engine{
 		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency), shares: sharesOf(orgs, limits.Concurrency),

@@ -37,7 +37,7 @@ const (
 
 // due polls every bundle that is due and returns the time until the next one is.
 func (e *Engine) due(ctx context.Context) time.Duration {
-	now := e.deps.Now()
+	now := time.Now()
 	var looks errgroup.Group
 	looks.SetLimit(polls)
 	for org, s := range e.sources {
@@ -47,7 +47,7 @@ func (e *Engine) due(ctx context.Context) time.Duration {
 	}
 	panics.Raise(looks.Wait()) // the functions never return an error
 	wait := idle
-	now = e.deps.Now()
+	now = time.Now()
 	for _, s := range e.sources {
 		wait = min(wait, max(s.Next().Sub(now), time.Millisecond))
 	}
@@ -85,7 +85,7 @@ func (e *Engine) fetch(ctx context.Context, org string, s *bundle.Source) (befor
 	if next != nil {
 		e.activate(org, next)
 	}
-	before, after, sent := s.FinishPoll(found, err, e.deps.Now())
+	before, after, sent := s.FinishPoll(found, err, time.Now())
 	if sent && e.deps.OnChange != nil {
 		e.deps.OnChange()
 	}

@@ -37,7 +37,7 @@ func (e *Engine) load(ctx context.Context) error {
 		cfg := e.configs[org]
 		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
 			next[org], e.sources[org] = state, s
-			took = append(took, func() { _, _, _ = s.FinishPoll(found, nil, e.deps.Now()) }) // Status reports the outcome
+			took = append(took, func() { _, _, _ = s.FinishPoll(found, nil, time.Now()) }) // Status reports the outcome
 			continue
 		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
@@ -80,11 +80,10 @@ func (e *Engine) load(ctx context.Context) error {
 
 // ofRego reports whether no error is about the organisation's configuration.
 func ofRego(err error) bool {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !ofRego(e) })
-	}
-	f, ok := errors.AsType[*policyconfig.Error](err)
-	return ok && f.Path == ""
+	return !slices.ContainsFunc(policyconfig.Joined(err), func(e error) bool {
+		f, ok := errors.AsType[*policyconfig.Error](e)
+		return !ok || f.Path != ""
+	})
 }
 
 // ownSource is an organisation's own Rego and the source of its bundle, which is nil without a bundle.
@@ -369,8 +368,7 @@ func (e *Engine) Status() []Status {
 			s.Revision = o.revision
 		}
 		if src := e.sources[org]; src != nil {
-			b := src.Status()
-			s.Bundle, s.Fetched, s.Err = b.Revision, b.Fetched, b.Err
+			s.Bundle, s.Fetched, s.Err = src.Status()
 		}
 		out = append(out, s)
 	}

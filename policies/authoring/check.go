@@ -54,17 +54,15 @@ func Faults(err error) []*policyconfig.Error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []*policyconfig.Error
-		for _, e := range many.Unwrap() {
-			out = append(out, Faults(e)...)
+	var out []*policyconfig.Error
+	for _, e := range policyconfig.Joined(err) {
+		f, ok := errors.AsType[*policyconfig.Error](e)
+		if !ok {
+			f = &policyconfig.Error{Message: e.Error()}
 		}
-		return out
+		out = append(out, f)
 	}
-	if f, ok := errors.AsType[*policyconfig.Error](err); ok {
-		return []*policyconfig.Error{f}
-	}
-	return []*policyconfig.Error{{Message: err.Error()}}
+	return out
 }
 
 // Join sorts faults by position, removes duplicates, and joins them. It returns nil for an empty list.

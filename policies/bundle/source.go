@@ -190,19 +190,10 @@ func (s *Source) Next() time.Time {
 	return s.next
 }
 
-// Status describes the state of a source.
-type Status struct {
-	// Revision is the revision in the manifest of the last valid bundle.
-	Revision string
-	// Fetched is when the bundle was last confirmed to be current.
-	Fetched time.Time
-	// Err is the error of the last poll, or nil.
-	Err error
-}
-
-// Status returns the state of the source.
-func (s *Source) Status() Status {
+// Status returns the revision in the manifest of the last valid bundle, the time when the bundle was last confirmed to be current, and the
+// error of the last poll, or nil.
+func (s *Source) Status() (revision string, fetched time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Status{Revision: s.revision, Fetched: s.fetched, Err: s.err}
+	return s.revision, s.fetched, s.err
 }

@@ -23,6 +23,19 @@ type Error struct {
 	Cause error `json:"-"`
 }
 
+// Joined returns the errors that err joins, directly or indirectly, or err itself if it joins none.
+func Joined(err error) []error {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range many.Unwrap() {
+		out = append(out, Joined(e)...)
+	}
+	return out
+}
+
 // Unwrap returns Cause.
 func (e *Error) Unwrap() error { return e.Cause }
 

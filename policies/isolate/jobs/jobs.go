@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
@@ -136,14 +137,10 @@ type detail struct {
 // detailOf describes an error in the child.
 func detailOf(err error) *detail {
 	d := &detail{Input: errors.Is(err, policies.ErrInput)}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range many.Unwrap() {
-			d.Faults = append(d.Faults, detailOf(e).Faults...)
+	for _, e := range policyconfig.Joined(err) {
+		if f, ok := errors.AsType[*policyconfig.Error](e); ok {
+			d.Faults = append(d.Faults, f)
 		}
-		return d
-	}
-	if f, ok := errors.AsType[*policyconfig.Error](err); ok {
-		d.Faults = append(d.Faults, f)
 	}
 	return d
 }
@@ -160,11 +157,7 @@ func faulty(err error) error {
 	}
 	switch {
 	case len(d.Faults) > 0:
-		all := make([]error, len(d.Faults))
-		for i, fault := range d.Faults {
-			all[i] = fault
-		}
-		return errors.Join(all...)
+		return errors.Join(fault.AsErrors(d.Faults)...)
 	case d.Input:
 		return &inputError{f.Message}
 	}
