@@ -21,7 +21,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
-	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
@@ -33,8 +32,6 @@ type Compiled struct {
 	Calls []Call
 	// OwnPolicies lists the organisation's own policies, sorted by name.
 	OwnPolicies []string
-	// Reads is the part of the input that all calls together can read.
-	Reads *policyinput.Projection
 
 	*linked
 
@@ -79,7 +76,6 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	data[reservedRoot] = params
 	return &Compiled{
 		Revision: revision(lib, files, source, calls, mine), Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)),
-		Reads:  l.all,
 		linked: l, store: newStore(data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }

@@ -23,9 +23,10 @@ type linked struct {
 	compiler *ast.Compiler
 	program  *Program   // of the library's calls; may be nil
 	queries  []ast.Body // one per call, binding answer
-	// reads is the part of the input that each call can read; all is the part that all calls can read.
+	// reads is the part of the input that each call can read.
 	reads []*policyinput.Projection
-	all   *policyinput.Projection
+	// Reads is the part of the input that all calls together can read.
+	Reads *policyinput.Projection
 }
 
 // linkedCache holds weak pointers to compiled forms by their sources. A form lives as long as an organisation uses it.
@@ -99,6 +100,6 @@ func link(ctx context.Context, lib *library, s *Options, files []string, source 
 			return nil, located(org, err, policyOfFile)
 		}
 	}
-	l.reads, l.all = readsOf(c, len(calls))
+	l.reads, l.Reads = readsOf(c, len(calls))
 	return l, nil
 }

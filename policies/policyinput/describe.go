@@ -191,7 +191,7 @@ func each[T any](name, doc string, inner *shape, value func(*T) map[string]any) 
 
 var gpuShape = describe("A GPU type.",
 	derived("name", "", kind("string"), func(g *catalog.GPU) any { return g.Name }),
-	derived("pool", "serverless pool", kind("string", "null"), func(g *catalog.GPU) any {
+	derived("pool", "serverless pool", nullable("string"), func(g *catalog.GPU) any {
 		if g.Pool == "" {
 			return nil
 		}

@@ -101,9 +101,9 @@ func schemaOf(value any) object {
 	case *Money:
 		return kind("number")
 	case **Money:
-		return kind("number", "null")
+		return nullable("number")
 	case *time.Time:
-		return kind("string", "null")
+		return nullable("string")
 	case *[]string:
 		return listOf(kind("string"))
 	case *map[string]string:
@@ -151,17 +151,11 @@ func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member
 // pointer converts of to the type for which the members of a shape are described.
 func pointer[T any](of any) *T { return of.(*T) }
 
-// kind returns the schema of one or more JSON types.
-func kind(names ...string) object {
-	if len(names) == 1 {
-		return object{"type": names[0]}
-	}
-	list := make([]any, len(names))
-	for i, n := range names {
-		list[i] = n
-	}
-	return object{"type": list}
-}
+// kind returns the schema of a JSON type.
+func kind(name string) object { return object{"type": name} }
+
+// nullable returns the schema of a JSON type or null.
+func nullable(name string) object { return object{"type": []any{name, "null"}} }
 
 // mapOf returns the schema of an object whose values have the same schema.
 func mapOf(values any) object { return object{"type": "object", "additionalProperties": values} }
@@ -171,7 +165,7 @@ func listOf(items object) object { return object{"type": "array", "items": items
 
 // price describes a price that may be unknown.
 func price[T any](name, doc string, at func(*T) catalog.Price) *member {
-	return derived(name, doc, kind("number", "null"), func(of *T) any {
+	return derived(name, doc, nullable("number"), func(of *T) any {
 		p := at(of)
 		if !p.Known {
 			return nil
