@@ -91,19 +91,19 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 // after each further failure, up to Retry. Errors wrap ErrUnavailable. A nil Snapshot is safe to use and treats every price as unknown.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	snap, known, err := c.cached(org)
+	if !known && err == nil {
+		snap, err = c.wait(ctx, org, func(ctx context.Context) (*Snapshot, error) {
+			// Another read may have finished in the meantime.
+			if snap, known, err := c.cached(org); known || err != nil {
+				return snap, err
+			}
+			return c.read(ctx, org)
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, err)
 	}
-	if known {
-		return snap, nil
-	}
-	return c.wait(ctx, org, func(ctx context.Context) (*Snapshot, error) {
-		// Another read may have finished in the meantime.
-		if snap, known, err := c.cached(org); known || err != nil {
-			return snap, err
-		}
-		return c.read(ctx, org)
-	})
+	return snap, nil
 }
 
 // recordLocked returns the record of an organisation. It creates a missing one.
@@ -140,13 +140,10 @@ func (c *Catalog) wait(ctx context.Context, org string, read func(context.Contex
 	})
 	select {
 	case res := <-done:
-		if res.Err != nil {
-			return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, res.Err)
-		}
 		snap, _ := res.Val.(*Snapshot)
-		return snap, nil
+		return snap, res.Err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w for %s: %w", ErrUnavailable, org, context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -91,12 +91,8 @@ func (s Storage) rates() (Rates, error) {
 			continue
 		}
 		m, err := ParseMoney(part.value)
-		switch {
-		case err != nil && part.disk:
-			errs = append(errs, fault.Errorf("storage."+part.name, "must be an amount in USD, got %q (0 makes these disks free)", part.value))
-		case err != nil || m == 0 && !part.disk:
-			errs = append(errs, fault.Errorf("storage."+part.name, "must be a positive amount in USD, got %q", part.value))
-		}
+		errs.If(part.disk && err != nil, "storage."+part.name, "must be an amount in USD, got %q (0 makes these disks free)", part.value)
+		errs.If(!part.disk && (err != nil || m == 0), "storage."+part.name, "must be a positive amount in USD, got %q", part.value)
 		*part.to = m
 	}
 	errs.If(s.DefaultDisk < 0, "storage.default_disk", "must not be negative, got %d", s.DefaultDisk)

@@ -97,10 +97,7 @@ func (m Money) String() string {
 
 // times returns m*n. ok is false if the product is out of range or n is negative.
 func (m Money) times(n int64) (product Money, ok bool) {
-	if n < 0 || m < 0 {
-		return 0, false
-	}
-	if n != 0 && m > maxMoney/Money(n) {
+	if n < 0 || m < 0 || n > 0 && m > maxMoney/Money(n) {
 		return 0, false
 	}
 	return m * Money(n), true
