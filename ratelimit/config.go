@@ -53,7 +53,8 @@ type Config struct {
 	Gateway string        `yaml:"-"`
 	Commit  CommitConfig  `yaml:"-"`
 	Breaker BreakerConfig `yaml:"-"`
-	Memory  MemoryConfig  `yaml:"-"`
+	// Scopes is the maximum number of scopes that are remembered, over all organisations. Each takes about 400 bytes.
+	Scopes int `yaml:"-"`
 }
 
 // FailureConfig holds the failure policy of each class of calls.
@@ -74,16 +75,6 @@ type CommitConfig struct {
 // LeaseConfig configures leased permits. Only ModeLeased uses it.
 type LeaseConfig struct {
 	Horizon time.Duration `yaml:"horizon" doc:"time that a block of permits lasts at the recent call rate. Use 2s for round trips to Redis of more than 50 ms"`
-
-	// Max is the largest block of one window, in units.
-	Max int64 `yaml:"-"`
-	// Share is the maximum percentage of the units left in a window that all live gateways together may hold as permits. Near the end of a
-	// quota, blocks therefore shrink to nothing, and every call is counted exactly.
-	Share int `yaml:"-"`
-	// Idle is the time after which unused permits are returned.
-	Idle time.Duration `yaml:"-"`
-	// Margin is subtracted from the end of a window to compensate for clocks that run at slightly different rates.
-	Margin time.Duration `yaml:"-"`
 }
 
 // BreakerConfig configures when a store is considered down.
@@ -93,15 +84,6 @@ type BreakerConfig struct {
 	// Cooldown is the time until the store is tried again. It doubles with each failed attempt, up to MaxCooldown. A random extension of up to
 	// a quarter prevents simultaneous retries of all gateways.
 	Cooldown, MaxCooldown time.Duration
-}
-
-// MemoryConfig limits what a gateway remembers about scopes.
-type MemoryConfig struct {
-	// Scopes is the maximum number of scopes that are remembered, over all organisations. Each takes about 400 bytes.
-	Scopes int
-	// Refusal is how long a full window is assumed to stay full, without asking the store again. If it is 0, ModeExact assumes so until the
-	// window ends or an operator resets it, and ModeLeased for one second, because other gateways return permits.
-	Refusal time.Duration
 }
 
 // DefaultRecovery is the default maximum length of the pause in which gateways restore their counts after the store was replaced.
@@ -115,12 +97,9 @@ func DefaultConfig() Config {
 		Gateways: 8,
 		Failure:  FailureConfig{Read: FailLocal, Write: FailClosed},
 		Commit:   CommitConfig{MaxInFlight: 4, MaxBatch: 256},
-		Lease: LeaseConfig{
-			Horizon: 500 * time.Millisecond, Max: 10_000, Share: 20,
-			Idle: 2 * time.Second, Margin: 5 * time.Millisecond,
-		},
-		Breaker: BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: time.Second},
-		Memory:  MemoryConfig{Scopes: 100_000},
+		Lease:    LeaseConfig{Horizon: 500 * time.Millisecond},
+		Breaker:  BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: time.Second},
+		Scopes:   100_000,
 	}
 }
 

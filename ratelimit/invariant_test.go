@@ -85,7 +85,7 @@ func TestMarginOfPermits(t *testing.T) {
 	const end = time.Minute
 	l, a, scope := leased(t, 3, end)
 	c := &call{org: "o", cost: 1, n: 1, limited: [MaxScopes]Scope{scope}}
-	margin := l.config.Lease.Margin
+	const margin = leaseMargin
 	if l.spend(c, &[MaxScopes]*account{a}, end-margin) {
 		t.Error("a permit was spent within the margin")
 	}

@@ -11,6 +11,18 @@ import (
 // permits left. Otherwise the call gets the missing permits from the store, and also fetches a new block for each scope, unless another
 // call is already fetching a block.
 
+const (
+	// leaseMax is the largest block of one window, in units.
+	leaseMax = 10_000
+	// leaseShare is the maximum percentage of the units left in a window that all live gateways together may hold as permits. Near the end
+	// of a quota, blocks therefore shrink to nothing, and every call is counted exactly.
+	leaseShare = 20
+	// leaseIdle is the time after which unused permits are returned.
+	leaseIdle = 2 * time.Second
+	// leaseMargin is subtracted from the end of a window to compensate for clocks that run at slightly different rates.
+	leaseMargin = 5 * time.Millisecond
+)
+
 // drawn holds the units that a call took from one account before going to the store.
 type drawn struct {
 	// index and gen identify the windows of the units.
@@ -47,7 +59,7 @@ func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 	for i := range c.n {
 		a, units := accounts[i], c.limited[i].Units(c.cost)
 		for w := range Windows {
-			if a.held[w] < units || now >= a.ends[w]-l.config.Lease.Margin {
+			if a.held[w] < units || now >= a.ends[w]-leaseMargin {
 				return false
 			}
 		}
@@ -74,7 +86,7 @@ func (a *account) use(units int64, now tick) {
 // target returns the number of permits that the account should hold in each window: the number needed during the lease horizon at the
 // recent rate.
 func (l *Limiter) target(a *account) int64 {
-	return min(l.config.Lease.Max, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
+	return min(leaseMax, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
 }
 
 // low reports whether a limited window has less than half of target left.
@@ -134,7 +146,7 @@ func (l *Limiter) draw(f *flight) {
 		draw := &f.draws[i]
 		*draw = Draw{}
 		for w := range Windows {
-			if now >= a.ends[w]-l.config.Lease.Margin {
+			if now >= a.ends[w]-leaseMargin {
 				a.held[w] = 0
 			}
 			d.units[w] = min(a.held[w], f.op.Units(i))
@@ -243,11 +255,11 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	defer l.eachAccount(&f.op, func(i int, a *account) { f.back[i] = a.back })
 	soon := time.Duration(0)
 	if l.config.Mode == ModeLeased && l.live.Load() > 1 {
-		soon = l.config.Lease.Idle + HeartbeatInterval
+		soon = leaseIdle + HeartbeatInterval
 	}
 	now, due := l.tick(), false
 	l.eachAccount(&f.op, func(_ int, a *account) {
-		if a.refused == 0 || now-a.refused >= l.config.Memory.Refusal {
+		if a.refused == 0 || now-a.refused >= l.trust {
 			// Until that is known, other gateways may hold permits.
 			a.refused, a.back, due = now, [Windows]time.Duration{soon, soon, soon}, true
 		}

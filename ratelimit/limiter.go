@@ -35,6 +35,9 @@ type Limiter struct {
 	book     *accountTable
 	breakers breakers
 	counts   counters
+	// trust is how long a full window is assumed to stay full, without asking the store again. If it is 0, a full window is assumed to stay full
+	// until it ends or an operator resets it. With leases, other gateways return permits.
+	trust time.Duration
 
 	// live is the latest known number of gateways that share the store. shared is set once there was more than one.
 	live   atomic.Int64
@@ -68,9 +71,6 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		return nil, errors.New("ratelimit: the store is required")
 	}
 	config.Gateway = cmp.Or(config.Gateway, rand.Text())
-	if config.Memory.Refusal == 0 && config.Mode == ModeLeased {
-		config.Memory.Refusal = time.Second
-	}
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -81,10 +81,13 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	l := &Limiter{
 		config: config, deps: deps,
 		base:     deps.Now(),
-		book:     newAccountTable(config.Memory.Scopes),
+		book:     newAccountTable(config.Scopes),
 		renewals: make(chan renewal, renewalQueue),
 		debtor:   rand.Text(),
 		returns:  make(map[string][]Adjustment),
+	}
+	if config.Mode == ModeLeased {
+		l.trust = time.Second
 	}
 	l.live.Store(1)
 	l.breakers.config = config.Breaker
@@ -184,7 +187,7 @@ func (l *Limiter) decideFromMemory(c *call, views *[MaxScopes]view) (Source, boo
 		}
 		l.relimit(a, scope.Limit, now)
 		for w := range Windows {
-			full = full || a.full(w, scope.Limit, scope.Units(c.cost), now, l.config.Memory.Refusal)
+			full = full || a.full(w, scope.Limit, scope.Units(c.cost), now, l.trust)
 		}
 	}
 	source := SourceMemory
@@ -271,6 +274,5 @@ func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 
 // divisor returns the limit for leases; see [Op.Divisor].
 func (l *Limiter) divisor() int64 {
-	share := int64(l.config.Lease.Share)
-	return max(1, (100*l.live.Load()+share-1)/share)
+	return max(1, (100*l.live.Load()+leaseShare-1)/leaseShare)
 }

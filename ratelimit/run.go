@@ -146,7 +146,7 @@ func (l *Limiter) tend(ctx context.Context) {
 func (l *Limiter) collect() {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
-		if now-a.lastUse > l.config.Lease.Idle && !l.breakerOf(a.org).open.Load() {
+		if now-a.lastUse > leaseIdle && !l.breakerOf(a.org).open.Load() {
 			l.returnPermits(a, now)
 		}
 		return now-a.lastUse < WindowSize(Windows-1)

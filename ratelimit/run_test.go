@@ -415,7 +415,7 @@ func limiterWith(t *testing.T, store ratelimit.Store, change func(*ratelimit.Con
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	l, _, clock := newLimiter(t, func(c *ratelimit.Config) { leased(c); c.Memory.Scopes = 1024 })
+	l, _, clock := newLimiter(t, func(c *ratelimit.Config) { leased(c); c.Scopes = 1024 })
 	tk := only(ratelimit.Limit{Hour: 10})
 	for i := range 20_000 {
 		tk.Org = "org_" + string(rune('a'+i%26))

@@ -95,7 +95,7 @@ type Op struct {
 	Draws []Draw
 	// Divisor limits the permits that a gateway holds after Draws. In a window with r units left, including the permits that the gateway
 	// already holds, the limit is r/Divisor. Divisor is at least 1. A Limiter sets it to the number of live gateways times 100 /
-	// [LeaseConfig].Share, so that all gateways together hold at most that share.
+	// leaseShare, so that all gateways together hold at most that share.
 	Divisor int64
 	// Gateway is the name under which the leases of Draws are listed.
 	Gateway string

@@ -16,7 +16,7 @@ func mutants() []mutant {
 		{"all calls probe a store that was away", "ratelimit/breaker.go", "	b.retry = now + spread(b.cooldown)\n	return true", "	return true", limiter, "Probes"},
 		{"accounts that hold permits are forgotten first", "ratelimit/account.go", "return holdsB", "return holdsA", limiter, "Forgotten"},
 		{"remembered scopes are bounded per shard", "ratelimit/account.go", "if b.size.Load() >= b.most {", "if s.size.Load() >= b.most/shards {", limiter, "Book"},
-		{"permits are spent up to the end of their window", "ratelimit/lease.go", "now >= a.ends[w]-l.config.Lease.Margin {\n				return false", "now >= a.ends[w] {\n				return false", limiter, "Margin"},
+		{"permits are spent up to the end of their window", "ratelimit/lease.go", "now >= a.ends[w]-leaseMargin {\n				return false", "now >= a.ends[w] {\n				return false", limiter, "Margin"},
 		{"permits of ended windows are brought along", "ratelimit/lease.go", "				a.held[w] = 0\n			}\n			d.units", "			}\n			d.units", limiter, "Margin"},
 		{"what a call brought along stays with its flight", "ratelimit/group.go", "f.drawn[i], f.back[i] = drawn{}, [Windows]time.Duration{}", "f.back[i] = [Windows]time.Duration{}", limiter, "Flights"},
 		{"returns of lost counts are not dropped", "ratelimit/run.go", "slices.Min(adj.Delta[:]) < 0", "slices.Min(adj.Delta[:]) < -1000", limiter, "Dropped"},
