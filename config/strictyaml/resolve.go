@@ -24,46 +24,49 @@ func Each[T any](v any, do func(*T) error) error {
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("strictyaml: settings of %T, want a pointer", v))
 	}
-	var errs []error
-	walk(planOf(target.Type().Elem()), target.Elem(), "", reflect.TypeFor[T](), func(path string, v reflect.Value) {
-		if err := do(v.Addr().Interface().(*T)); err != nil {
-			errs = append(errs, fault.At(path, err))
-		}
+	return walk(planOf(target.Type().Elem()), target.Elem(), reflect.TypeFor[T](), func(v reflect.Value) error {
+		return do(v.Addr().Interface().(*T))
 	})
-	return errors.Join(errs...)
 }
 
-// walk calls do for every value of the wanted type in v. The values are addressable: walk passes a copy of a map element and stores the
-// copy in the map afterwards.
-func walk(pl *plan, v reflect.Value, path string, wanted reflect.Type, do func(path string, v reflect.Value)) {
+// walk calls do for every value of the wanted type in v, and adds paths to the errors that do returns. The values are addressable: walk
+// passes a copy of a map element and stores the copy in the map afterwards.
+func walk(pl *plan, v reflect.Value, wanted reflect.Type, do func(v reflect.Value) error) error {
 	switch {
 	case pl.typ == wanted:
-		do(path, v)
-		return
+		return do(v)
 	case !pl.parts[wanted]: // skips lists of thousands of keys
-		return
+		return nil
 	}
+	var errs []error
 	switch pl.form { //nolint:exhaustive // other types have no parts
 	case formStruct:
 		for _, f := range pl.fields {
-			walk(f.plan, v.FieldByIndex(f.index), fault.Key(path, f.name), wanted, do)
+			if err := walk(f.plan, v.FieldByIndex(f.index), wanted, do); err != nil {
+				errs = append(errs, fault.At(fault.Key("", f.name), err))
+			}
 		}
 	case formPointer:
 		if !v.IsNil() {
-			walk(pl.elem, v.Elem(), path, wanted, do)
+			return walk(pl.elem, v.Elem(), wanted, do)
 		}
 	case formList:
 		for i := range v.Len() {
-			walk(pl.elem, v.Index(i), fault.Index(path, i), wanted, do)
+			if err := walk(pl.elem, v.Index(i), wanted, do); err != nil {
+				errs = append(errs, fault.At(fault.Index("", i), err))
+			}
 		}
 	case formMap:
 		for _, key := range sortedKeys(v) {
 			elem := reflect.New(pl.elem.typ).Elem()
 			elem.Set(v.MapIndex(key))
-			walk(pl.elem, elem, fault.Key(path, fmt.Sprint(key)), wanted, do)
+			if err := walk(pl.elem, elem, wanted, do); err != nil {
+				errs = append(errs, fault.At(fault.Key("", fmt.Sprint(key)), err))
+			}
 			v.SetMapIndex(key, elem)
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // sortedKeys returns the keys of a map, sorted by their text.
