@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/platform"
@@ -118,7 +119,7 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	if err != nil {
 		return err
 	}
-	open := sockets{data: data, admin: admin}
+	deps := gateway.Deps{Data: data, Admin: admin}
 	change, front := func(text string) string { return text }, func(context.Context) error { return nil }
 	if f.envoy != "" {
 		envoy, err := newDemoEnvoy(f.envoy, data.Addr(), stdout)
@@ -128,7 +129,7 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 		if err := envoy.greet(stdout); err != nil {
 			return err
 		}
-		open.envoy, change = envoy.door, envoy.configure
+		deps.Envoy, change = envoy.door, envoy.configure
 		front = func(ctx context.Context) error { return envoy.run(ctx, stderr) }
 	}
 	directory, err := os.MkdirTemp("", "tollgate-demo-")
@@ -148,10 +149,11 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return front(ctx) })
 	group.Go(func() error {
-		isolated, stop := isolation(ctx)
+		var stop func()
+		deps.Isolate, stop = isolation(ctx)
 		defer stop()
-		logger := newLogger(stderr, loaded.Config.Log, new(slog.LevelVar))
-		return runGateway(ctx, loaded, runOptions{logger: logger, sockets: open, isolate: isolated, past: past})
+		deps.Logger = newLogger(stderr, loaded.Config.Log, new(slog.LevelVar))
+		return runGateway(ctx, loaded, deps, nil, past)
 	})
 	return group.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,7 +25,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -67,8 +67,8 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	inherited, err := inheritSockets(&loaded.Config)
-	if err != nil {
+	var deps gateway.Deps
+	if err := inheritSockets(&loaded.Config, &deps); err != nil {
 		return err
 	}
 	f := &followed{path: path, judge: judge, loaded: loaded, again: make(chan chan<- struct{}), hup: make(chan os.Signal, 1)}
@@ -77,9 +77,9 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	level := new(slog.LevelVar)
 	logger := newLogger(stderr, loaded.Config.Log, level)
 	warn(loaded, logger)
-	return runGateway(ctx, loaded, runOptions{
-		logger: logger, level: level, stdout: stdout, state: state, sockets: inherited, isolate: isolated, file: f,
-	})
+	deps.Logger, deps.LogLevel, deps.Stdout, deps.State = logger, level, stdout, state
+	deps.Isolate, deps.File, deps.Reread = isolated, f.read, f.reread
+	return runGateway(ctx, loaded, deps, f, nil)
 }
 
 // followed is a configuration file that is reloaded when it changes.
@@ -159,38 +159,20 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	return loaded.Inputs
 }
 
-// runOptions holds the options of runGateway, which differ between the commands serve and demo.
-type runOptions struct {
-	logger *slog.Logger
-	// level is the level of logger, which reloads change. It may be nil.
-	level *slog.LevelVar
-	// stdout receives a decision log written to standard output.
-	stdout io.Writer
-	// state is the state directory, or "".
-	state string
-	// file is the configuration file, or nil.
-	file *followed
-	// sockets, if not nil, are used instead of the configured addresses.
-	sockets
-	// isolate runs Rego that may not terminate in child processes.
-	isolate *policies.Isolator
-	// past, if not nil, holds the week of calls that the demo makes first, and the clock of the demo.
-	past *history
-}
-
 // At shutdown, exporting the remaining telemetry may take the rest of the drain timeout (timeouts.drain), but at least leastFlush and at
 // most mostFlush.
 const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
-// runGateway runs a gateway, with its store, listeners and telemetry, until ctx ends.
-func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
+// runGateway runs a gateway, with its store, listeners and telemetry, until ctx ends. It adds what is missing to deps. file is the
+// configuration file to follow, or nil. past, if not nil, holds the week of calls that the demo makes first, and the clock of the demo.
+func runGateway(ctx context.Context, loaded *config.Loaded, deps gateway.Deps, file *followed, past *history) (err error) {
 	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.WithAttrs(h, slog.String("instance", instance)))
 	}
 	// Libraries that log by themselves write to the gateway's log. The settings for this are global to the process, so they are made only
 	// here. Errors of the telemetry export go only to the local log, not to the export.
-	local := annotated(o.logger.Handler())
+	local := annotated(deps.Logger.Handler())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { local.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, telemetry.Process{Version: version(), Instance: instance})
 	if err != nil {
@@ -211,62 +193,47 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 			local.WarnContext(ctx, "telemetry not flushed", "error", serr.Error())
 		}
 	}()
-	o.logger = annotated(providers.Logged(o.logger.Handler()))
-	redis.SetLogger(redisLog{o.logger})
+	deps.Logger = annotated(providers.Logged(deps.Logger.Handler()))
+	redis.SetLogger(redisLog{deps.Logger})
 	log.SetFlags(0)
-	log.SetOutput(telemetry.StandardLog(o.logger).Writer())
+	log.SetOutput(telemetry.StandardLog(deps.Logger).Writer())
 	client, store, stop, err := openRedis(&loaded.Config)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	deps := gateway.Deps{
-		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance,
-		Stdout: o.stdout, State: o.state,
-		Data: o.data, Admin: o.admin, Envoy: o.envoy, Isolate: o.isolate,
-		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
-	}
-	if o.file != nil {
-		deps.File, deps.Reread = o.file.read, o.file.reread
-	}
-	if o.past != nil {
-		deps.Now = o.past.clock.Now
+	deps.Redis, deps.Providers, deps.Now, deps.Version, deps.Instance = client, providers, time.Now, version(), instance
+	deps.Serving = func() { notifyManager(deps.Logger, daemon.SdNotifyReady) }
+	if past != nil {
+		deps.Now = past.clock.Now
 	}
 	g, err := gateway.New(loaded.Config, deps)
 	if err != nil {
 		return loaded.Locate(err)
 	}
-	defer context.AfterFunc(ctx, func() { notifyManager(o.logger, daemon.SdNotifyStopping) })()
-	// Frees the garbage of compilation, which is several times the live heap.
-	freed := make(chan struct{})
-	go func() {
-		defer close(freed)
-		debug.FreeOSMemory()
-	}()
-	defer func() { <-freed }()
+	defer context.AfterFunc(ctx, func() { notifyManager(deps.Logger, daemon.SdNotifyStopping) })()
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(debug.FreeOSMemory) // frees the garbage of compilation, which is several times the live heap
 	allowToEnd(ctx, loaded.Config.ShutdownNotice()+loaded.Config.Timeouts.Drain)
-	if o.past != nil {
-		if err := o.past.fill(ctx, g, store); err != nil {
+	if past != nil {
+		if err := past.fill(ctx, g, store); err != nil {
 			g.Close()
 			return err
 		}
 	}
-	if o.file == nil {
+	if file == nil {
 		return g.Run(ctx)
 	}
 	watch, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	defer cancel()
+	background.Go(func() {
 		_ = g.Supervise(watch, "reload", func(ctx context.Context) error { // returns nil, or the gateway ends
-			o.file.watch(ctx, g, o.logger)
+			file.watch(ctx, g, deps.Logger)
 			return nil
 		})
-	}()
-	err = g.Run(ctx)
-	cancel()
-	<-watched
-	return err
+	})
+	return g.Run(ctx)
 }
 
 // redisLog receives the log of the Redis client, for debugging only. Callers report failed calls.

@@ -11,27 +11,25 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// sockets holds the listeners that a service manager has opened. A listener that the service manager did not open is nil.
-type sockets struct{ data, admin, envoy net.Listener }
-
-// inheritSockets returns the sockets passed by systemd (sd_listen_fds(3)), which are named data, admin and envoy. Each socket must have the
-// address in the configuration, because the check of the configuration depends on the addresses.
-func inheritSockets(c *settings.Config) (s sockets, err error) {
+// inheritSockets adds the sockets passed by systemd (sd_listen_fds(3)) to deps. They are named data, admin and envoy. Each socket must have
+// the address in the configuration, because the check of the configuration depends on the addresses.
+func inheritSockets(c *settings.Config, deps *gateway.Deps) error {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {
-		return s, fmt.Errorf("socket activation: %w", err)
+		return fmt.Errorf("socket activation: %w", err)
 	}
 	places := map[string]struct {
 		listener *net.Listener
 		setting  string
 		addr     string
 	}{
-		"data":  {&s.data, "listen", c.Listen},
-		"admin": {&s.admin, "admin.listen", c.Admin.Listen},
-		"envoy": {&s.envoy, "envoy.listen", c.Envoy.Listen},
+		"data":  {&deps.Data, "listen", c.Listen},
+		"admin": {&deps.Admin, "admin.listen", c.Admin.Listen},
+		"envoy": {&deps.Envoy, "envoy.listen", c.Envoy.Listen},
 	}
 	var errs []error
 	for name, listeners := range passed {
@@ -49,7 +47,7 @@ func inheritSockets(c *settings.Config) (s sockets, err error) {
 			*place.listener = listeners[0]
 		}
 	}
-	return s, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // sameAddress reports whether a socket has the configured address. The wildcard addresses of IPv4 and IPv6 count as equal, because a
