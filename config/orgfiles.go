@@ -36,13 +36,12 @@ type orgPart struct {
 	// made is the complete section, including the values of secrets. It is nil if the organisation has key files.
 	made    *settings.Org
 	secrets []strictyaml.Secret
-	places  []settings.Destination
 }
 
 // isReusable reports whether the section of a file in the previous configuration can be reused.
 func (l *Loaded) isReusable(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
-		!slices.ContainsFunc(p.places, func(s settings.Destination) bool { return s.Check() != nil }) &&
+		p.made.CheckDestinations() == nil &&
 		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
 }
 
@@ -56,7 +55,7 @@ func (l *Loaded) storeOrgs() {
 		}
 		o.CachedText = new(strictyaml.TextCache)
 		made := *o // a pointer into the list would keep the whole list in memory
-		part.made, part.places = &made, o.Destinations()
+		part.made = &made
 		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // already resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)

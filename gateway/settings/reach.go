@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -94,30 +93,8 @@ func (b *OrgBounds) checkSecrets(o *Org) error {
 	})
 }
 
-// Destination is a path or URL in an organisation's section of the configuration. Check returns an error if the organisation may not reach
-// it. The result can change when symbolic links change.
-type Destination interface{ Check() error }
-
-// Destinations returns the paths and URLs of the organisation, which are those that [Org.CheckDestinations] checks.
-func (o *Org) Destinations() []Destination {
-	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
-}
-
-func placesOf[T interface {
-	Destination
-	IsZero() bool
-}](o *Org) (set []Destination) {
-	_ = strictyaml.Each(o, func(p *T) error { // the callback returns no errors
-		if !(*p).IsZero() {
-			set = append(set, *p)
-		}
-		return nil
-	})
-	return set
-}
-
-// CheckDestinations returns a fault for each path or URL of the organisation that it may not reach. Call it again later, because symbolic
-// links may have changed since the configuration was read.
+// CheckDestinations returns a fault for each path or URL of the organisation that it may not reach. The result can change when symbolic
+// links change.
 func (o *Org) CheckDestinations() error {
 	return errors.Join(
 		strictyaml.Each(o, func(p *files.Path) error { return files.Cause(p.Check()) }),
