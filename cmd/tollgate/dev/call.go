@@ -10,18 +10,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
-// failure is the error message of a function or job that failed.
-type failure struct{ text string }
+// callError is the error of a call with invalid input (400), or of a function or job that failed (500).
+type callError struct {
+	status int
+	text   string
+}
 
-func (f *failure) Error() string { return f.text }
-
-// inputError reports invalid input of a call.
-type inputError struct{ text string }
-
-func (b *inputError) Error() string { return b.text }
+func (e *callError) Error() string { return e.text }
 
 // errSlow is returned for a call that exceeds the time limit of its endpoint.
 var errSlow = errors.New("no result in time")
@@ -83,7 +82,7 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 			errSlow, r.Endpoint.patience())
 	case done.Status != "COMPLETED":
 		text, _ := done.Error.(string)
-		return done.ID, nil, &failure{cmp.Or(text, "the job is "+done.Status)}
+		return done.ID, nil, &callError{http.StatusInternalServerError, cmp.Or(text, "the job is "+done.Status)}
 	case r.Endpoint.Client:
 		return done.ID, done.Output, nil
 	}
@@ -152,7 +151,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 		Variadic bool    `json:"variadic"`
 	}{in, f.Name, f.Params, f.Variadic})
 	if err != nil {
-		return nil, &inputError{"input: " + err.Error()}
+		return nil, &callError{http.StatusBadRequest, "input: " + err.Error()}
 	}
 	raw, err := s.wire(ctx, "encode", given)
 	if err != nil {
@@ -164,7 +163,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 		Kwargs map[string]string
 	}
 	if err := json.Unmarshal(raw, &encoded); err != nil || encoded.Fault != "" {
-		return nil, errors.Join(err, &inputError{encoded.Fault})
+		return nil, errors.Join(err, &callError{http.StatusBadRequest, encoded.Fault})
 	}
 	modules := map[string]string{}
 	for name, path := range f.Modules {
@@ -217,7 +216,7 @@ func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessag
 	}
 	switch {
 	case !*r.Success:
-		return nil, &failure{cmp.Or(r.Error, "the function failed")}
+		return nil, &callError{http.StatusInternalServerError, cmp.Or(r.Error, "the function failed")}
 	case r.Result != nil:
 		pickled, err := json.Marshal(*r.Result)
 		if err != nil {
@@ -267,9 +266,8 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		select {
 		case <-ended:
 			return
@@ -285,11 +283,11 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 		case <-time.After(e.patience()):
 			cancel(fmt.Errorf("%w: %s since the first worker was ready; increase execution_timeout_ms of the endpoint", errSlow, e.patience()))
 		}
-	}()
+	})
 	err := call(ctx, id)
 	close(ended)
 	cancel(nil)
-	<-done
+	watch.Wait()
 	return err
 }
 

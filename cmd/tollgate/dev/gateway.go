@@ -12,8 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
 // Gateway is a client of a gateway with a developer's key.
@@ -170,24 +168,6 @@ func (g *Gateway) remove(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
-}
-
-// checkRuns returns an error that names the missing setting if the gateway does not forward calls to the endpoint.
-func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
-	var served struct{ Paths map[string]json.RawMessage }
-	if err := g.call(ctx, http.MethodGet, reference.RunPath, nil, nil, &served); err != nil && status(err) != http.StatusNotFound {
-		return err
-	}
-	what, setting, path := "jobs", "platform.run_url", "/runsync"
-	if e.balanced() {
-		what, setting, path = "calls of load-balanced endpoints", "platform.lb_url", "/lb/"
-	}
-	for p := range served.Paths {
-		if strings.HasSuffix(p, path) || strings.HasPrefix(p, path) {
-			return nil
-		}
-	}
-	return fmt.Errorf("gateway %s does not serve %s: set %s in the configuration of the gateway", g.URL, what, setting)
 }
 
 // quote is the maximum cost of a change in USD, and the state of the budgets after the change.

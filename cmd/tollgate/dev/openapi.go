@@ -3,7 +3,6 @@ package dev
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -163,8 +162,8 @@ func explorer() (map[string]reference.File, error) {
 	for _, f := range all {
 		switch f.Path {
 		case reference.Path:
-			h := maps.Clone(f.Header)
-			files[f.Path] = reference.File{Path: f.Path, Header: h, Body: asset("docs.html")}
+			f.Body = asset("docs.html")
+			files[f.Path] = f
 		case reference.Path + "/swagger-ui.js", reference.Path + "/swagger-ui.css":
 			files[f.Path] = f
 		}

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -193,7 +194,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 		for i, p := range f.Params {
 			names[i] = fmt.Sprintf("%q: ...", p.Name)
 		}
-		return nil, &inputError{`body: arguments must be wrapped in "input": {"input": {` + strings.Join(names, ", ") + "}}"}
+		return nil, &callError{http.StatusBadRequest, `body: arguments must be wrapped in "input": {"input": {` + strings.Join(names, ", ") + "}}"}
 	}
 	id, output, err := s.session.Job(ctx, p, route, input)
 	if err != nil {
@@ -227,25 +228,17 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, rou
 
 // failed writes the error of a call.
 func (s *Server) failed(w http.ResponseWriter, err error) {
-	code := http.StatusBadGateway
-	switch {
-	case isA[*inputError](err):
-		code = http.StatusBadRequest
-	case isA[*failure](err):
-		code = http.StatusInternalServerError
-	case errors.Is(err, errSlow):
-		code = http.StatusGatewayTimeout
-	case isA[Fault](err):
+	code := cmp.Or(status(err), http.StatusBadGateway)
+	if _, ok := errors.AsType[Fault](err); ok {
 		code = http.StatusServiceUnavailable
-	case status(err) != 0:
-		code = status(err)
+	}
+	if errors.Is(err, errSlow) {
+		code = http.StatusGatewayTimeout
+	}
+	if call, ok := errors.AsType[*callError](err); ok {
+		code = call.status
 	}
 	fail(w, code, err.Error())
-}
-
-func isA[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }
 
 func fail(w http.ResponseWriter, code int, text string) {

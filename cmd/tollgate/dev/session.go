@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
 // Settings configures a [Session].
@@ -69,16 +72,26 @@ func (s *Session) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // a failed write of a log line cannot be reported
 }
 
-// checkRuns is [Gateway.checkRuns], but remembers a success.
+// checkRuns returns an error that names the missing setting if the gateway does not forward calls to the endpoint. It remembers a success.
 func (s *Session) checkRuns(ctx context.Context, e *Endpoint) error {
-	if _, served := s.served.Load(e.balanced()); served {
+	if _, known := s.served.Load(e.balanced()); known {
 		return nil
 	}
-	err := s.gateway.checkRuns(ctx, e)
-	if err == nil {
-		s.served.Store(e.balanced(), true)
+	var served struct{ Paths map[string]json.RawMessage }
+	if err := s.gateway.call(ctx, http.MethodGet, reference.RunPath, nil, nil, &served); err != nil && status(err) != http.StatusNotFound {
+		return err
 	}
-	return err
+	what, setting, path := "jobs", "platform.run_url", "/runsync"
+	if e.balanced() {
+		what, setting, path = "calls of load-balanced endpoints", "platform.lb_url", "/lb/"
+	}
+	for p := range served.Paths {
+		if strings.HasSuffix(p, path) || strings.HasPrefix(p, path) {
+			s.served.Store(e.balanced(), true)
+			return nil
+		}
+	}
+	return fmt.Errorf("gateway %s does not serve %s: set %s in the configuration of the gateway", s.gateway.URL, what, setting)
 }
 
 // Endpoint returns the ID of an endpoint on the platform that has the configuration e. If the session has no such endpoint, Endpoint
