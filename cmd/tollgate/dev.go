@@ -30,13 +30,11 @@ import (
 // devFlags are the flags of 'tollgate dev'.
 type devFlags struct {
 	gateway, keyEnv, keyFile string
-	platform, host           string
+	platform                 string
 	port                     int
-	reload, noReload         bool
-	provision, yes, remove   bool
-	images                   map[string]string
-	maxUSD                   float64
-	cold                     time.Duration
+	noReload                 bool
+	session                  dev.Settings
+	options                  dev.Options
 	output                   *output
 	all, stale               bool
 }
@@ -63,17 +61,17 @@ tollgate-dev.yaml are served. See docs/dev.md.`,
 	p.StringVar(&f.keyFile, "key-file", "", "file that contains your key, used if the variable of --key-env is not set (default: tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
 	flags.StringVar(&f.platform, "platform", "", "set to 'emulator' to also run a gateway and an emulator of the platform")
-	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
+	flags.StringVar(&f.options.Host, "host", "localhost", "address to serve on")
 	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if the port is in use, the next free port is used")
-	flags.BoolVar(&f.reload, "reload", true, "reload when files change")
+	flags.BoolVar(&f.options.Reload, "reload", true, "reload when files change")
 	flags.BoolVar(&f.noReload, "no-reload", false, "do not reload when files change")
-	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at startup; ask for confirmation if there are more than five")
-	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
-	flags.BoolVar(&f.remove, "rm", false, "delete the session's endpoints when the session ends")
-	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's images")
-	flags.Float64Var(&f.maxUSD, "max-usd", 0,
+	flags.BoolVar(&f.options.Provision, "auto-provision", false, "create all endpoints at startup; ask for confirmation if there are more than five")
+	flags.BoolVar(&f.options.Agreed, "yes", false, "create any number of endpoints without asking")
+	flags.BoolVar(&f.options.Remove, "rm", false, "delete the session's endpoints when the session ends")
+	flags.StringToStringVar(&f.session.Images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's images")
+	flags.Float64Var(&f.session.MaxUSD, "max-usd", 0,
 		"maximum cost of the session in USD, assuming that all workers run; at this cost, the session's endpoints are removed")
-	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "maximum time that a call waits for the first worker")
+	flags.DurationVar(&f.session.Cold, "cold-start", 10*time.Minute, "maximum time that a call waits for the first worker")
 	list := &cobra.Command{
 		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
 		Example: "  tollgate dev list",
@@ -99,7 +97,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if f.platform != "" && f.platform != "emulator" {
 		return usagef("--platform %s: expected emulator", f.platform)
 	}
-	for kind := range f.images {
+	for kind := range f.session.Images {
 		if kinds := []string{"gpu", "cpu", "lb", "lb-cpu"}; !slices.Contains(kinds, kind) {
 			return usagef("--worker-image %s: expected %s", kind, strings.Join(kinds, ", "))
 		}
@@ -121,7 +119,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	listener, err := listenNear(net.JoinHostPort(f.host, strconv.Itoa(f.port)), out)
+	listener, err := listenNear(net.JoinHostPort(f.options.Host, strconv.Itoa(f.port)), out)
 	if err != nil {
 		return err
 	}
@@ -140,18 +138,13 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	} else if access, err = f.access(cmd, project.Dir); err != nil {
 		return err
 	}
-	session := dev.NewSession(access, state, python, dev.Settings{
-		User: labelOf(userName()), Images: f.images, MaxUSD: f.maxUSD, Emulated: f.platform != "", Cold: f.cold, Now: time.Now, Out: out,
-	})
-	options := dev.Options{
-		Host: f.host, Listener: listener, Reload: f.reload && !f.noReload,
-		Provision: f.provision, Remove: f.remove,
-		Agreed: f.yes, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
-	}
+	f.session.User, f.session.Emulated, f.session.Now, f.session.Out = labelOf(userName()), f.platform != "", time.Now, out
+	f.options.Listener, f.options.Logger = listener, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	f.options.Reload = f.options.Reload && !f.noReload
 	if in := cmd.InOrStdin(); isTerminal(in) {
-		options.Ask = bufio.NewReader(in)
+		f.options.Ask = bufio.NewReader(in)
 	}
-	return session.Run(ctx, project, options)
+	return dev.NewSession(access, state, python, f.session).Run(ctx, project, f.options)
 }
 
 // directory returns the argument of a command, or the working directory.
