@@ -120,24 +120,19 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 		return err
 	}
 	deps := gateway.Deps{Data: data, Admin: admin}
-	change, front := func(text string) string { return text }, func(context.Context) error { return nil }
+	var envoy *demoEnvoy
 	if f.envoy != "" {
-		envoy, err := newDemoEnvoy(f.envoy, data.Addr(), stdout)
-		if err != nil {
+		if envoy, err = newDemoEnvoy(f.envoy, data.Addr(), stdout); err != nil {
 			return err
 		}
-		if err := envoy.greet(stdout); err != nil {
-			return err
-		}
-		deps.Envoy, change = envoy.door, envoy.configure
-		front = func(ctx context.Context) error { return envoy.run(ctx, stderr) }
+		deps.Envoy = envoy.door
 	}
 	directory, err := os.MkdirTemp("", "tollgate-demo-")
 	if err != nil {
 		return fmt.Errorf("create directory for the demo's logs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
-	loaded, err := demoConfig(f, "http://"+data.Addr().String(), func(text string) string { return change(text) + logsIn(directory) })
+	loaded, err := demoConfig(f, "http://"+data.Addr().String(), directory, envoy)
 	if err != nil {
 		return err
 	}
@@ -147,7 +142,9 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return front(ctx) })
+	if envoy != nil {
+		group.Go(func() error { return envoy.run(ctx, stderr) })
+	}
 	group.Go(func() error {
 		var stop func()
 		deps.Isolate, stop = isolation(ctx)
@@ -170,9 +167,9 @@ func logsIn(directory string) string {
 // derived from the emulator's address.
 const brandEnv = "TOLLGATE_BRAND"
 
-// demoConfig returns the demo's configuration. public is the URL of the gateway. If change is not nil, it modifies the text of the
-// configuration first.
-func demoConfig(f demoFlags, public string, change func(text string) string) (*config.Loaded, error) {
+// demoConfig returns the demo's configuration. public is the URL of the gateway, directory the directory of its logs, and envoy the Envoy
+// in front, or nil.
+func demoConfig(f demoFlags, public, directory string, envoy *demoEnvoy) (*config.Loaded, error) {
 	emulator, err := url.Parse(f.platform)
 	if err != nil {
 		return nil, fmt.Errorf("address of the emulator: %w", err)
@@ -185,8 +182,12 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	for _, key := range config.DemoKeys() {
 		text = strings.ReplaceAll(text, "SHA256("+key+")", identity.DigestOf(key).String())
 	}
+	if envoy != nil {
+		text = envoy.configure(text)
+	}
+	text += logsIn(directory)
 	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey, "DEMO_REDIS_URL": f.redis}
-	return config.Parse("demo.yaml", []byte(change(text)), config.Sources{
+	return config.Parse("demo.yaml", []byte(text), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
 	}, operator.Validator{})

@@ -30,7 +30,7 @@ type demoEnvoy struct {
 	gateway netip.Addr
 }
 
-// newDemoEnvoy finds the Envoy binary and free ports. data is the address of the gateway.
+// newDemoEnvoy finds the Envoy binary and free ports, and prints the address of the Envoy. data is the address of the gateway.
 func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, error) {
 	program, err := exec.LookPath("envoy")
 	if err != nil {
@@ -48,7 +48,10 @@ func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, e
 	if err := errors.Join(err, free.Close()); err != nil {
 		return nil, err
 	}
-	e.door, err = listenNear("127.0.0.1:0", stdout)
+	if e.door, err = listenNear("127.0.0.1:0", stdout); err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(stdout, "  envoy     http://%s   (in front of the gateway, which configures it)\n", e.callers)
 	return e, err
 }
 
@@ -63,12 +66,6 @@ envoy:
     advertise: "%s"
     groups: [{id: %s, listen: "%s"}]
 `, netip.PrefixFrom(e.gateway, e.gateway.BitLen()), e.door.Addr(), e.gateway, demoGroup, e.callers)
-}
-
-// greet prints the address of the Envoy.
-func (e *demoEnvoy) greet(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "  envoy     http://%s   (in front of the gateway, which configures it)\n", e.callers)
-	return err
 }
 
 // run runs the Envoy until ctx ends.
