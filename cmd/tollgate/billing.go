@@ -86,7 +86,7 @@ func (b *billing) command(use, short string) *cobra.Command {
 	f.StringVar(&b.bucket, "bucket-size", "day", "period that each row covers: hour, day, week, month or year")
 	f.StringVar(&b.from, "start-time", "", "start of the range as an RFC 3339 time (default: 30 days ago)")
 	f.StringVar(&b.to, "end-time", "", "exclusive end of the range as an RFC 3339 time (default: now)")
-	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "bucket-size", cobra.FixedCompletions(bucketSizes(), cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
 		f.StringVar(&b.grouping, "grouping", b.fallback, "group costs by: "+strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
 		f.StringVar(&b.org, "org", "", "organisation whose ledger contains the GPU types, teams and labels")
@@ -99,26 +99,19 @@ func (b *billing) command(use, short string) *cobra.Command {
 	return cmd
 }
 
+func bucketSizes() []string { return []string{"hour", "day", "week", "month", "year"} }
+
 func (b *billing) groupings() []string {
 	return slices.Sorted(maps.Keys(b.groups))
 }
 
 func (b *billing) validate() error {
-	for _, option := range []struct {
-		name, value string
-		allowed     []string
-	}{
-		{"bucket-size", b.bucket, []string{"hour", "day", "week", "month", "year"}},
-		{"grouping", b.grouping, append(b.groupings(), "team", "label:NAME", "")},
-	} {
-		if option.name == "grouping" && b.byLedger() {
-			continue
-		}
-		if !slices.Contains(option.allowed, option.value) {
-			return fmt.Errorf("--%s %s: expected %s", option.name, option.value, strings.TrimSuffix(strings.Join(option.allowed, ", "), ", "))
-		}
-	}
+	groupings := append(b.groupings(), "team", "label:NAME")
 	switch {
+	case !slices.Contains(bucketSizes(), b.bucket):
+		return fmt.Errorf("--bucket-size %s: expected %s", b.bucket, strings.Join(bucketSizes(), ", "))
+	case b.grouping != "" && !b.byLedger() && !slices.Contains(groupings, b.grouping):
+		return fmt.Errorf("--grouping %s: expected %s", b.grouping, strings.Join(groupings, ", "))
 	case b.org != "" && b.gpu == "" && !b.byLedger():
 		return errors.New("--org requires --gpu-id, or --grouping by gpuId, team or label:NAME; all other bills belong to the key's organisation")
 	case b.org != "":
@@ -167,16 +160,22 @@ const unknownType = "unknown"
 
 // bill is the amount billed for one group in one time bucket. Bills of the platform are grouped by resource.
 type bill struct {
-	time, group string
-	amount      *big.Rat
+	slot
+	amount *big.Rat
 }
 
-// tally maps a time and a group to a sum of amounts.
-type tally map[[2]string]*big.Rat
+// slot is a group in a time bucket, which begins at start, in UTC.
+type slot struct {
+	start time.Time
+	group string
+}
+
+// tally maps slots to sums of amounts.
+type tally map[slot]*big.Rat
 
 // add adds a share of a bill to a group.
 func (t tally) add(x *bill, group string, share *big.Rat) {
-	key := [2]string{x.time, group}
+	key := slot{x.start, group}
 	if t[key] == nil {
 		t[key] = new(big.Rat)
 	}
@@ -186,8 +185,9 @@ func (t tally) add(x *bill, group string, share *big.Rat) {
 // rows returns the sums by time and group, rounded to nine decimals.
 func (t tally) rows() []bill {
 	rows := make([]bill, 0, len(t))
-	for _, key := range slices.SortedFunc(maps.Keys(t), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
-		rows = append(rows, bill{key[0], key[1], decimal(t[key].FloatString(9))})
+	order := func(x, y slot) int { return cmp.Or(x.start.Compare(y.start), cmp.Compare(x.group, y.group)) }
+	for _, key := range slices.SortedFunc(maps.Keys(t), order) {
+		rows = append(rows, bill{key, decimal(t[key].FloatString(9))})
 	}
 	return rows
 }
@@ -217,7 +217,7 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 			if !ok || err != nil {
 				return nil, fmt.Errorf("invalid record from the gateway: time or amount is missing: %v", record)
 			}
-			bills = append(bills, bill{start.UTC().Format(time.RFC3339), text(b.record), amount})
+			bills = append(bills, bill{slot{start.UTC().Truncate(time.Second), text(b.record)}, amount})
 		}
 	}
 	progress(len(parts), len(parts))
@@ -275,7 +275,7 @@ func (b *billing) write(w io.Writer, rows []bill) error {
 	total, largest := new(big.Rat), new(big.Rat)
 	for i, row := range rows {
 		amount := strings.TrimSuffix(strings.TrimRight(row.amount.FloatString(9), "0"), ".")
-		records[i] = map[string]any{"time": row.time, "amount": json.Number(amount)}
+		records[i] = map[string]any{"time": moment(&row.start), "amount": json.Number(amount)}
 		if member == "" {
 			rows[i].group = ""
 		} else {
@@ -290,7 +290,7 @@ func (b *billing) write(w io.Writer, rows []bill) error {
 		t[0][1] = b.grouping
 	}
 	for _, row := range rows {
-		t.add(row.time, row.group, usd(row.amount.FloatString(6)))
+		t.add(row.start, row.group, usd(row.amount.FloatString(6)))
 		if b.plot && b.out.people() {
 			t[len(t)-1] = append(t[len(t)-1], bar(row.amount, largest, barWidth))
 		}

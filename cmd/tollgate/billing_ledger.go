@@ -43,11 +43,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]bill, error) {
 	sums := make(tally)
 	for i := range bills {
 		x := &bills[i]
-		at, err := time.Parse(time.RFC3339, x.time)
-		if err != nil {
-			return nil, err
-		}
-		for group, share := range b.shares(rows[x.group], at) {
+		for group, share := range b.shares(rows[x.group], x.start) {
 			sums.add(x, group, share)
 		}
 	}
@@ -66,17 +62,9 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money
 	}
 	q := url.Values{"org": {b.org}, "by": by, "bucket": {unit}}
 	if len(bills) > 0 {
-		order := func(x, y bill) int { return cmp.Compare(x.time, y.time) }
-		from, err := time.Parse(time.RFC3339, slices.MinFunc(bills, order).time)
-		if err != nil {
-			return nil, err
-		}
-		to, err := time.Parse(time.RFC3339, slices.MaxFunc(bills, order).time)
-		if err != nil {
-			return nil, err
-		}
-		q.Set("from", from.Truncate(length).Format(time.RFC3339))
-		q.Set("to", b.end(to).Format(time.RFC3339))
+		order := func(x, y bill) int { return x.start.Compare(y.start) }
+		q.Set("from", slices.MinFunc(bills, order).start.Truncate(length).Format(time.RFC3339))
+		q.Set("to", b.end(slices.MaxFunc(bills, order).start).Format(time.RFC3339))
 	}
 	var costs money.Costs
 	if err := b.admin.get(ctx, "/admin/spend/history", q, &costs); err != nil {
@@ -91,7 +79,6 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money
 
 // end returns the end of the bucket that starts at a time.
 func (b *billing) end(start time.Time) time.Time {
-	start = start.UTC()
 	switch b.bucket {
 	case "hour":
 		return start.Add(time.Hour)
