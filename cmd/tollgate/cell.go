@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // A cell is a value in a table. The types usd, number, share, status and time.Time have separate formats for people and programs. All other
@@ -173,13 +172,4 @@ func isTerminal(w any) bool {
 // inColour reports whether w is a terminal, and NO_COLOR and TERM permit colours and bars (https://no-color.org).
 func inColour(w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && cmp.Or(os.Getenv("TERM"), "dumb") != "dumb"
-}
-
-// padded pads a text to a width.
-func padded(text string, width int, toRight bool) string {
-	space := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
-	if toRight {
-		return space + text
-	}
-	return text + space
 }

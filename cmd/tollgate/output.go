@@ -146,8 +146,11 @@ func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
 	rows, numeric := s.layout(widths, colour)
 	for i, row := range rows {
 		for n, text := range row {
-			if n < len(row)-1 || numeric[n] {
-				text = padded(text, widths[n], numeric[n])
+			switch { // fmt counts characters
+			case numeric[n]:
+				text = fmt.Sprintf("%*s", widths[n], text)
+			case n < len(row)-1:
+				text = fmt.Sprintf("%-*s", widths[n], text)
 			}
 			if colour {
 				text = painted(text, cmp.Or(colourOf((*s)[i][n]), map[bool]string{true: sgrBold}[i == 0]))
