@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"net/url"
 	"slices"
 
@@ -63,20 +62,18 @@ whoami" shows the identity of a key, and its remaining limits and budgets.`
 
 func (m *mine) command() *cobra.Command {
 	c := new(callerClient)
-	given := url.Values{}
 	cmd := &cobra.Command{Use: m.use, Short: m.short, Example: indent(m.example), Args: named(nil)}
 	out := outputFlag(cmd)
-	flags := rowCommand{spec: adminapi.Command{Defaults: m.defaults}, given: given}
+	flags := rowCommand{spec: adminapi.Command{Defaults: m.defaults}, given: url.Values{}}
 	for _, p := range m.parameters() {
 		flags.flag(cmd, &p)
 	}
 	c.flags(cmd)
 	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
-		q := url.Values{}
-		for name, value := range m.defaults {
-			q.Set(name, value)
+		q, err := flags.query(nil)
+		if err != nil {
+			return err
 		}
-		maps.Copy(q, given)
 		return m.run(cmd, c, asked{q, out})
 	})
 	return cmd
