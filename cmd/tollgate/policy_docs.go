@@ -90,15 +90,8 @@ func ownDocs(dir string) (map[string][]byte, error) {
 
 // printPages writes the index, followed by the pages in the order of their names.
 func printPages(w io.Writer, pages map[string][]byte) error {
-	const index = "README.md"
-	if _, err := w.Write(pages[index]); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		if name == index {
-			continue
-		}
-		if len(pages) > 1 {
+	for i, name := range slices.Sorted(maps.Keys(pages)) { // README.md comes first, because names of policies begin in lower case
+		if i > 0 {
 			_, _ = fmt.Fprintln(w)
 		}
 		if _, err := w.Write(pages[name]); err != nil {
