@@ -102,33 +102,24 @@ func certified(s strictyaml.Secret) bool { return strings.Contains(s.Reveal(), "
 // certificatesOf reports the certificates in a section that are not valid at now.
 func certificatesOf(section any, now time.Time) error {
 	return strictyaml.Each(section, func(s *strictyaml.Secret) error {
-		var valid int
-		var fault error
+		var found error
 		rest := []byte(s.Reveal())
 		for first := true; ; first = false {
 			var block *pem.Block
 			if block, rest = pem.Decode(rest); block == nil {
-				break
+				return found
 			}
 			cert, err := x509.ParseCertificate(block.Bytes)
 			if block.Type != "CERTIFICATE" || err != nil {
 				continue
 			}
-			err = outOfTime(cert, now)
-			if err == nil {
-				valid++
-			}
-			if fault == nil && (first || cert.IsCA) {
-				fault = err
-			}
-			if first && !cert.IsCA && err != nil {
-				return err // the leaf comes first in a chain
+			switch err = outOfTime(cert, now); {
+			case err == nil, first && !cert.IsCA: // the leaf comes first in a chain
+				return err
+			case found == nil && cert.IsCA:
+				found = err
 			}
 		}
-		if valid > 0 {
-			return nil
-		}
-		return fault
 	})
 }
 
