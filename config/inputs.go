@@ -78,7 +78,8 @@ type source func() ([]byte, error)
 func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) {
 	name := p.String()
 	if a.time <= 0 {
-		return nil, a.tooSlow(name) // nothing was learned about the file
+		err := fmt.Errorf("%w: reading the previous files took %s", files.ErrTooSlow, readTime)
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err} // nothing was learned about the file
 	}
 	started := time.Now()
 	stat, serr := files.Stat(name) // before the read, so that the next check notices a change during the read
@@ -86,7 +87,8 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	a.time -= time.Since(started)
 	in.set(name, input{digest: contentOf(data, err), stat: settled(stat, serr), read: read})
 	if a.bytes -= len(data); a.bytes < 0 && err == nil {
-		err = a.tooLarge(name)
+		err = fmt.Errorf("%w: the files of the configuration or organisation exceed the limit of their total size", files.ErrTooLarge)
+		err = &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return data, err
 }

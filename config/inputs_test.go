@@ -25,7 +25,7 @@ func TestLookReadsWhatChanged(t *testing.T) {
 	}
 	write("one", old)
 	var in Inputs
-	if _, err := in.read(files.UnrestrictedPath(path), func() ([]byte, error) { return files.Read(path, 100) }, newAllowance(100)); err != nil {
+	if _, err := in.read(files.UnrestrictedPath(path), func() ([]byte, error) { return files.Read(path, 100) }, &allowance{100, readTime}); err != nil {
 		t.Fatal(err)
 	}
 	first := in.current()

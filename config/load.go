@@ -128,7 +128,7 @@ func (l *Loaded) ofOrgs(err error) error {
 func Load(path string, src Sources, checker Checker) (*Loaded, error) {
 	var in Inputs
 	file := files.UnrestrictedPath(path)
-	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, newAllowance(maxRead))
+	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, &allowance{maxRead, readTime})
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -23,27 +21,14 @@ type allowance struct {
 	time  time.Duration
 }
 
-func (a *allowance) tooSlow(name string) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: reading the previous files took %s", files.ErrTooSlow, readTime)}
-}
-
-func (a *allowance) tooLarge(name string) error {
-	return &fs.PathError{
-		Op: "read", Path: name,
-		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed the limit of their total size", files.ErrTooLarge),
-	}
-}
-
-func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }
-
 // readFor reads a file that is named by the section of organisation o or, if o is the zero Org, by the main file. The main configuration
 // and each organisation with its own configuration file have separate allowances.
 func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, error) {
 	a := l.allowances[o.File]
 	if a == nil {
-		a = newAllowance(maxRead)
+		a = &allowance{maxRead, readTime}
 		if o.File != "" {
-			a = newAllowance(maxOrgRead)
+			a.bytes = maxOrgRead
 		}
 		l.allowances[o.File] = a
 	}
