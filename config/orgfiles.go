@@ -119,23 +119,17 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 	if l.from.Previous != nil {
 		before = l.from.Previous.files
 	}
-	changed := func(f orgFile) bool {
-		part, had := before[f.path]
-		return l.from.Previous != nil && (!had || !bytes.Equal(part.data, f.data))
-	}
-	slices.SortStableFunc(found, func(a, b orgFile) int {
-		switch ca, cb := changed(a), changed(b); {
-		case ca == cb:
-			return 0
-		case ca:
-			return 1
-		default:
-			return -1
+	var unchanged, changed []orgFile
+	for _, f := range found {
+		if part := before[f.path]; part != nil && bytes.Equal(part.data, f.data) {
+			unchanged = append(unchanged, f)
+		} else {
+			changed = append(changed, f)
 		}
-	})
+	}
 	l.files = make(orgFiles, len(found))
 	l.Config.Orgs = slices.Grow(l.Config.Orgs, len(found))
-	for _, f := range found {
+	for _, f := range append(unchanged, changed...) {
 		if l.refused[f.path] != "" {
 			continue
 		}
@@ -169,7 +163,7 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 // resolveSecrets resolves secrets. It leaves a secret that an organisation may not name unresolved.
 func (l *Loaded) resolveSecrets() error {
 	return l.eachSection(func(section any, o *settings.Org) error {
-		return strictyaml.ResolveSecrets(section, l.from.Env, l.secretReader(o))
+		return strictyaml.Each(section, func(s *strictyaml.Secret) error { return s.Resolve(l.from.Env, l.secretReader(o)) })
 	})
 }
 
