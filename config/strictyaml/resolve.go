@@ -10,12 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// ResolveSecrets resolves every [Secret] in the decoded struct that v points to, including secrets in lists, maps and pointers. If some
-// secrets cannot be resolved, ResolveSecrets resolves all others and returns an error that joins a [fault.Error] for each of them.
-func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
-	return Each(v, func(s *Secret) error { return s.Resolve(env, readFile) })
-}
-
 // Each calls do with a pointer to every setting of type T in the decoded struct that v points to, including settings in lists, maps and
 // pointers. The function do can modify the setting. Each returns the errors of do joined, each with the path of its setting as a
 // [fault.Error].

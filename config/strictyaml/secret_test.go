@@ -99,7 +99,7 @@ refs: {x: {env: GOOD}}
 	const want = `t:3:1: ptr: environment variable MISSING is not set
 t:4:29: list[1].key: environment variable BLANK is empty
 t:6:7: map.b.key: file /missing: file does not exist`
-	err = strictyaml.Locate(pos, strictyaml.ResolveSecrets(&cfg, environment, files))
+	err = strictyaml.Locate(pos, strictyaml.Each(&cfg, func(s *strictyaml.Secret) error { return s.Resolve(environment, files) }))
 	if err == nil {
 		t.Fatal("no error for missing secrets")
 	}
