@@ -35,15 +35,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		}
 	}
 	for i := range c.Orgs {
-		o := &c.Orgs[i]
-		at := fault.Index("orgs", i)
-		errs = append(errs, fault.At(at, errors.Join(warnEnded(o, now)...)))
-		if o.WarningsReported() {
-			continue
-		}
-		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
-			at+".run_credential", "has no effect because neither platform.run_url nor platform.lb_url is set")
-		errs = append(errs, fault.At(at, errors.Join(warnOrg(o)...)))
+		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(warnEnded(&c.Orgs[i], now)...)))
 	}
 	if l.checker != nil {
 		errs = append(errs, l.checker.Warnings(c, now))
@@ -65,26 +57,6 @@ func warnAdmin(a *settings.Admin, now time.Time) []error {
 		at := fault.Index("admin.admins", i)
 		errs.If(past(now, admin.Expires), at+".expires", "is in the past, so the token of %q is no longer accepted", admin.Name)
 		errs.If(admin.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty token")
-	}
-	return errs
-}
-
-func warnOrg(o *settings.Org) []error {
-	errs := fault.Found{
-		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
-	}
-	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential",
-		"equals credential, so runs are sent with a key that has all rights")
-	for i, k := range o.Keys {
-		at := fault.Index("keys", i)
-		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect because the key %q is exempt", k.ID)
-		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty key")
-		for j, p := range k.Addresses {
-			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s contains all addresses, so the key is accepted from anywhere", p)
-		}
-		for j, d := range k.Digests {
-			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of an empty key")
-		}
 	}
 	return errs
 }

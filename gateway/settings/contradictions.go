@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
@@ -23,7 +24,8 @@ func (c *Config) Warnings(written func(path string) bool) error {
 		if o.WarningsReported() {
 			continue
 		}
-		found := append(o.contradictions(), o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)
+		found := append(o.contradictions(), o.exposed()...)
+		found = append(found, o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)
 		if n := c.Limits.Gateways; written("limits.gateways") &&
 			(c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
 			for w := range ratelimit.Windows {
@@ -47,6 +49,27 @@ func (t *Timeouts) contradictions() fault.Found {
 	var errs fault.Found
 	for path, d := range map[string]time.Duration{"connect": t.Connect, "response": t.Response, "lookup": t.Lookup} {
 		errs.If(d > t.Call, "timeouts."+path, "%s exceeds timeouts.call (%s), which expires first", d, t.Call)
+	}
+	return errs
+}
+
+// exposed returns a warning for each setting that lets calls pass unchecked, or keys be used by others.
+func (o *Org) exposed() fault.Found {
+	errs := fault.Found{fault.At("runs", errors.Join(o.Runs.Warnings()...))}
+	errs.If(o.Unknown.Members.Forwards(), "unknown.members", "unknown fields and query parameters are forwarded to the platform, but built-in policies do not check them")
+	errs.If(o.Unknown.Reads.Forwards(), "unknown.reads", "unknown GET requests are forwarded for every key; policies see them as operation unknownRead")
+	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential",
+		"equals credential, so runs are sent with a key that has all rights")
+	for i := range o.Keys {
+		k, at := &o.Keys[i], fault.Index("keys", i)
+		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect because the key %q is exempt", k.ID)
+		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty key")
+		for j, p := range k.Addresses {
+			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s contains all addresses, so the key is accepted from anywhere", p)
+		}
+		for j, d := range k.Digests {
+			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of an empty key")
+		}
 	}
 	return errs
 }

@@ -196,14 +196,6 @@ type Unknown struct {
 	Reads   Handling `yaml:"reads" doc:"handling of unknown GET requests below /v2: refuse (default) answers 404, and forward sends them to the platform. Below a pod, cluster, endpoint, volume, template, registry, secret or sandbox that the caller can read, the operation is unknownRead.<kind>. Elsewhere the operation is unknownRead, which isolation refuses"`
 }
 
-// Warnings returns a warning if unknown fields and query parameters are forwarded, and a warning if unknown GET requests are forwarded.
-func (u Unknown) Warnings() []error {
-	var out fault.Found
-	out.If(u.Members.Forwards(), "members", "unknown fields and query parameters are forwarded to the platform, but built-in policies do not check them")
-	out.If(u.Reads.Forwards(), "reads", "unknown GET requests are forwarded for every key; policies see them as operation unknownRead")
-	return out
-}
-
 // KeysInBodies sets how caller keys in request bodies are handled.
 type KeysInBodies string
 

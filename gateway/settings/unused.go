@@ -99,6 +99,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		{"prices.runs", run || len(o.Prices.Runs) == 0, "has no effect without platform.run_url"},
 		{"bundle.token_file", o.Policies.Bundle != nil && !o.Policies.Bundle.URL.IsZero(), "has no effect without bundle.url"},
 	}, written)
+	errs.If(!o.RunCredential.IsZero() && !run, "run_credential", "has no effect because neither platform.run_url nor platform.lb_url is set")
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
 		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times per second; the default is 1m", time.Second/b.Poll))
 	}
