@@ -78,13 +78,13 @@ func elsewhere(path string) []string {
 	const most = 3
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	var places []string
-	for _, s := range strictyaml.Settings(settings.Default()) {
+	for _, known := range strictyaml.Paths(settings.Default()) {
 		switch {
-		case s.Path == path || !strings.HasSuffix(s.Path, "."+name):
-		case s.Path == "orgs[]."+name:
-			return []string{s.Path}
+		case known == path || !strings.HasSuffix(known, "."+name):
+		case known == "orgs[]."+name:
+			return []string{known}
 		default:
-			places = append(places, s.Path)
+			places = append(places, known)
 		}
 	}
 	if len(places) > most {

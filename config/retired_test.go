@@ -12,9 +12,9 @@ import (
 
 // A file that still has a former setting is refused, and the fault has its line and the hint. No former setting is a setting again.
 func TestRetiredSettingsAreTold(t *testing.T) {
-	for _, s := range strictyaml.Settings(settings.Default()) {
-		if _, ok := retired()[s.Path]; ok {
-			t.Errorf("%s is a setting", s.Path)
+	for _, path := range strictyaml.Paths(settings.Default()) {
+		if _, ok := retired()[path]; ok {
+			t.Errorf("%s is a setting", path)
 		}
 	}
 	for path, want := range retired() {

@@ -56,17 +56,13 @@ type field struct {
 	index    []int
 	required bool
 	doc      string
-	unit     string
-	reload   string // Live or Restart; "" means the value of the enclosing section
+	reload   string // Restart or "live"; "" means the value of the enclosing section
 	zero     string // meaning of a zero value: with "omit", Show leaves it out; any other text is added as a comment
 	plan     *plan
 }
 
-// The values of the reload tag.
-const (
-	Live    = "live"
-	Restart = "restart"
-)
+// Restart is the reload tag of settings whose new values take effect only after a restart.
+const Restart = "restart"
 
 // reloaded returns the reload tag of the field, or section if the field has no tag.
 func (f *field) reloaded(section string) string { return cmp.Or(f.reload, section) }
@@ -206,7 +202,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 				plain.plain, of = true, &plain
 			}
 			pl.fields = append(pl.fields, &field{
-				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), zero: f.Tag.Get("zero"), plan: of,
+				name: name, index: at, doc: f.Tag.Get("doc"), reload: f.Tag.Get("reload"), zero: f.Tag.Get("zero"), plan: of,
 				required: slices.Contains(strings.Split(options, ","), "required"),
 			})
 		}
@@ -234,21 +230,21 @@ func (pl *plan) names() []string {
 // zero returns a new settable value of the type.
 func (pl *plan) zero() reflect.Value { return reflect.New(pl.typ).Elem() }
 
-// forms holds, by form, how messages describe a value, the name of the type in the reference documentation, and how to write an empty value.
-var forms = [...]struct{ expected, name, empty string }{
-	formBool:     {"true or false", "boolean", ""},
-	formInt:      {"an integer", "integer", ""},
-	formUint:     {"an integer", "integer", ""},
-	formFloat:    {"a number", "number", ""},
-	formString:   {"a string", "string", `write "" for an empty string`},
-	formDuration: {`a duration such as "1m30s"`, "duration", ""},
-	formText:     {"a string", "string", ""},
-	formDecimal:  {"a number", "number", ""},
-	formSecret:   {secretForm, "secret", ""},
-	formAny:      {"a string", "any", ""},
-	formStruct:   {"a mapping", "", "write {} for an empty mapping"}, // a section has no name
-	formList:     {"a list", "list", "write [] for an empty list"},
-	formMap:      {"a mapping", "mapping", "write {} for an empty mapping"},
+// forms holds, by form, how messages describe a value, and how to write an empty value.
+var forms = [...]struct{ expected, empty string }{
+	formBool:     {"true or false", ""},
+	formInt:      {"an integer", ""},
+	formUint:     {"an integer", ""},
+	formFloat:    {"a number", ""},
+	formString:   {"a string", `write "" for an empty string`},
+	formDuration: {`a duration such as "1m30s"`, ""},
+	formText:     {"a string", ""},
+	formDecimal:  {"a number", ""},
+	formSecret:   {secretForm, ""},
+	formAny:      {"a string", ""},
+	formStruct:   {"a mapping", "write {} for an empty mapping"},
+	formList:     {"a list", "write [] for an empty list"},
+	formMap:      {"a mapping", "write {} for an empty mapping"},
 }
 
 // expected describes how to write a value of the type, for messages.
@@ -260,21 +256,4 @@ func (pl *plan) expected() string {
 		return "a URL without a password, " + secretForm
 	}
 	return forms[pl.form].expected
-}
-
-// name returns the name of the type in the reference documentation, or "" for a section.
-func (pl *plan) name() string {
-	switch {
-	case pl.form == formPointer:
-		return pl.elem.name()
-	case pl.plain:
-		return "secret or string"
-	case pl.values != nil:
-		return strings.Join(pl.values, ", ")
-	case pl.form == formList && pl.elem.name() != "":
-		return "list of " + pl.elem.name()
-	case pl.form == formMap && pl.elem.name() != "":
-		return "mapping to " + pl.elem.name()
-	}
-	return forms[pl.form].name
 }
