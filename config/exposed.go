@@ -83,26 +83,25 @@ func warnShared(c *settings.Config) error {
 
 // warnCertificates reports certificates that have expired or are not yet valid. These are warnings, so that such a configuration can still
 // be changed.
-func (l *Loaded) warnCertificates(now time.Time) error {
-	c := &l.Config
+func warnCertificates(c *settings.Config, now time.Time) error {
 	whole := *c
 	whole.Orgs = nil
 	errs := fault.Found{certificatesOf(&whole, now)}
 	for i := range c.Orgs {
-		if o := &c.Orgs[i]; !o.WarningsReported() || slices.ContainsFunc(l.files[o.File].secrets, certified) {
-			errs = append(errs, fault.At(fault.Index("orgs", i), certificatesOf(o, now)))
+		if err := certificatesOf(&c.Orgs[i], now); err != nil {
+			errs = append(errs, fault.At(fault.Index("orgs", i), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// certified reports whether a secret may contain certificates.
-func certified(s strictyaml.Secret) bool { return strings.Contains(s.Reveal(), "-----BEGIN ") }
-
 // certificatesOf reports the certificates in a section that are not valid at now.
 func certificatesOf(section any, now time.Time) error {
 	return strictyaml.Each(section, func(s *strictyaml.Secret) error {
 		var found error
+		if !strings.Contains(s.Reveal(), "-----BEGIN ") {
+			return nil
+		}
 		rest := []byte(s.Reveal())
 		for first := true; ; first = false {
 			var block *pem.Block

@@ -34,15 +34,16 @@ type orgPart struct {
 	main      digest
 	positions *strictyaml.Positions
 	// made is the complete section, including the values of secrets. It is nil if the organisation has key files.
-	made    *settings.Org
-	secrets []strictyaml.Secret
+	made *settings.Org
 }
 
 // isReusable reports whether the section of a file in the previous configuration can be reused.
 func (l *Loaded) isReusable(p *orgPart, f *orgFile) bool {
-	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
-		p.made.CheckDestinations() == nil &&
-		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
+	if p == nil || p.made == nil || p.main != l.main || f.err != nil || !bytes.Equal(p.data, f.data) || p.made.CheckDestinations() != nil {
+		return false
+	}
+	read := l.secretReader(p.made)
+	return strictyaml.Each(p.made, func(s *strictyaml.Secret) error { return s.CheckCurrent(l.from.Env, read) }) == nil
 }
 
 // storeOrgs stores the sections of organisation files, so that the next configuration can reuse them.
@@ -56,12 +57,6 @@ func (l *Loaded) storeOrgs() {
 		o.CachedText = new(strictyaml.TextCache)
 		made := *o // a pointer into the list would keep the whole list in memory
 		part.made = &made
-		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // already resolved
-			if !s.IsZero() {
-				part.secrets = append(part.secrets, *s)
-			}
-			return nil
-		})
 	}
 }
 

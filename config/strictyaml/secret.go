@@ -71,10 +71,16 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 	return nil
 }
 
-// IsCurrent reports whether [Secret.Resolve] would return the same value again.
-func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
+// CheckCurrent returns an error if [Secret.Resolve] would not set the same value again.
+func (s Secret) CheckCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
+	if s.env == "" && s.file == "" {
+		return nil
+	}
 	now := s
-	return now.Resolve(env, readFile) == nil && s.Resolved() && now.Reveal() == s.Reveal()
+	if err := now.Resolve(env, readFile); err != nil || s.Resolved() && now.Reveal() == s.Reveal() {
+		return err
+	}
+	return errors.New("value has changed")
 }
 
 // Resolved reports whether the secret has a value.
