@@ -74,7 +74,15 @@ func (m *mine) command() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return m.run(cmd, c, asked{q, out})
+		target := m.path
+		if len(q) > 0 {
+			target += "?" + q.Encode()
+		}
+		text, err := c.read(cmd, target)
+		if err != nil {
+			return err
+		}
+		return asked{q, out}.write(cmd.OutOrStdout(), text, m.show)
 	})
 	return cmd
 }
@@ -87,20 +95,4 @@ func (m *mine) parameters() []adminapi.Param {
 		}
 	}
 	return nil
-}
-
-func (m *mine) run(cmd *cobra.Command, c *callerClient, a asked) error {
-	target := m.path
-	if len(a.Values) > 0 {
-		target += "?" + a.Encode()
-	}
-	text, err := c.read(cmd, target)
-	if err != nil {
-		return err
-	}
-	p, err := m.show(text, a)
-	if err != nil {
-		return err
-	}
-	return a.out.page(cmd.OutOrStdout(), text, p)
 }

@@ -64,19 +64,6 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
-// page writes a response: unchanged as JSON or YAML, or as the tables of p, preceded by the sentences of p if people read them.
-func (o *output) page(w io.Writer, answer []byte, p page) error {
-	switch o.format {
-	case "json", "yaml":
-		return o.raw(w, answer)
-	case "table":
-		for _, line := range p.text {
-			_, _ = fmt.Fprintln(w, line)
-		}
-	}
-	return o.tables(w, p.sheets)
-}
-
 // raw writes JSON text as JSON or YAML.
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error

@@ -293,11 +293,7 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if !ok {
 		view = plain(c.row.ResponseType())
 	}
-	p, err := view(text, a)
-	if err != nil {
-		return err
-	}
-	return c.out.page(w, text, p)
+	return a.write(w, text, view)
 }
 
 // flagNames returns the names of a command's flags.

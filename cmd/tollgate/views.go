@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"reflect"
 	"slices"
@@ -21,6 +22,23 @@ type asked struct {
 	url.Values
 
 	out *output
+}
+
+// write writes a response: unchanged as JSON or YAML, or as the tables of its page, preceded by the sentences of the page if people read
+// them.
+func (a asked) write(w io.Writer, answer []byte, show view) error {
+	p, err := show(answer, a)
+	switch {
+	case err != nil:
+		return err
+	case a.out.format == "json", a.out.format == "yaml":
+		return a.out.raw(w, answer)
+	case a.out.people():
+		for _, line := range p.text {
+			_, _ = fmt.Fprintln(w, line)
+		}
+	}
+	return a.out.tables(w, p.sheets)
 }
 
 // page is a response formatted as tables. The sentences in text precede the tables and are written only for people.

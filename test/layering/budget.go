@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 12059},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6578},
-		{"command line", []string{"cmd/tollgate"}, 7081},
+		{"command line", []string{"cmd/tollgate"}, 7074},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2264},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
