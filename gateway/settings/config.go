@@ -244,9 +244,12 @@ func Default() Config {
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
-		Legacy:    defaultLegacy(),
-		V1:        defaultV1(),
-		GraphQL:   defaultGraphQL(),
+		Legacy: Legacy{
+			Answers: "faithful", Deprecated: "2026-11-15",
+			Keyless: Keyless{Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000}},
+		},
+		V1:      V1{Budget: 25 * time.Second, VolumeBudget: 9 * time.Second},
+		GraphQL: GraphQL{Introspection: true, CreateTimeout: 25 * time.Second, Timeout: 9 * time.Second},
 	}
 }
 

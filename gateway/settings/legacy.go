@@ -57,19 +57,6 @@ type Keyless struct {
 	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address. Only answered requests count" reload:"restart"`
 }
 
-func defaultLegacy() Legacy {
-	return Legacy{
-		Answers: "faithful", Deprecated: "2026-11-15",
-		Keyless: Keyless{Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000}},
-	}
-}
-
-func defaultV1() V1 { return V1{Budget: 25 * time.Second, VolumeBudget: 9 * time.Second} }
-
-func defaultGraphQL() GraphQL {
-	return GraphQL{Introspection: true, CreateTimeout: 25 * time.Second, Timeout: 9 * time.Second}
-}
-
 // WithoutLegacy returns a fault for each setting of the retired interfaces in the file. Use it in a gateway that is built without these
 // interfaces.
 func (c *Config) WithoutLegacy() error {
