@@ -12,9 +12,9 @@ import (
 )
 
 // openAPI returns an OpenAPI document with the routes of a project.
-func openAPI(p *Project) []byte {
+func openAPI(routes []Route) []byte {
 	paths := map[string]map[string]any{}
-	for _, r := range p.Routes() {
+	for _, r := range routes {
 		if paths[r.Path] == nil {
 			paths[r.Path] = map[string]any{}
 		}

@@ -19,6 +19,9 @@ type Project struct {
 	// Python is the version of the interpreter that read the project, or "" if no interpreter read it.
 	Python    string
 	Endpoints []*Endpoint
+	// Routes lists the routes of all endpoints, in the order of Endpoints. openapi describes them as an OpenAPI document.
+	Routes  []Route
+	openapi []byte
 	// Modules maps the path of each local module that functions import to its source.
 	Modules map[string]string
 	// Faults lists errors: a file with an error is not served. Notices lists code that looks like an endpoint but is not served, and
@@ -149,7 +152,8 @@ var endpointName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // parameter matches a path parameter.
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// finish adds a fault for each name or route that two endpoints use, and removes the endpoints of files with faults.
+// finish adds a fault for each name or route that two endpoints use, removes the endpoints of files with faults, and sets the routes of the
+// others.
 func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
@@ -171,6 +175,10 @@ func (p *Project) finish() {
 		broken[f.File] = true
 	}
 	p.Endpoints = slices.DeleteFunc(p.Endpoints, func(e *Endpoint) bool { return broken[e.File] })
+	for _, e := range p.Endpoints {
+		p.Routes = append(p.Routes, p.routesOf(e)...)
+	}
+	p.openapi = openAPI(p.Routes)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 }
 
@@ -184,15 +192,6 @@ type Route struct {
 	Method, Path string
 	Endpoint     *Endpoint
 	Function     *Function
-}
-
-// Routes returns the routes of all endpoints, in the order of Endpoints.
-func (p *Project) Routes() []Route {
-	var all []Route
-	for _, e := range p.Endpoints {
-		all = append(all, p.routesOf(e)...)
-	}
-	return all
 }
 
 func (p *Project) routesOf(e *Endpoint) []Route {

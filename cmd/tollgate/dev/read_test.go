@@ -56,7 +56,7 @@ func read(t *testing.T, dir string) *dev.Project {
 // routes are the routes of a project as text.
 func routes(p *dev.Project) []string {
 	list := []string{}
-	for _, r := range p.Routes() {
+	for _, r := range p.Routes {
 		list = append(list, r.Method+" "+r.Path)
 	}
 	return list

@@ -96,7 +96,7 @@ func (s *Session) unserved(p *Project) {
 // greet prints the routes.
 func (s *Session) greet(p *Project, host string) {
 	t := tabwriter.NewWriter(s.set.Out, 0, 0, 2, ' ', 0)
-	for _, r := range p.Routes() {
+	for _, r := range p.Routes {
 		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", r.Method, r.Path, r.Endpoint.name(), printable(r.summary())) // Flush returns the error
 	}
 	_ = t.Flush() // ignored as in say
@@ -145,7 +145,7 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 			return now
 		}
 		server.Serve(next)
-		s.say("Reloaded: %d routes.", len(next.Routes()))
+		s.say("Reloaded: %d routes.", len(next.Routes))
 		s.unserved(next)
 		return next.inputs
 	})

@@ -25,14 +25,7 @@ type Server struct {
 	hosts   []string
 	origin  *http.CrossOriginProtection
 	files   map[string]reference.File
-	now     atomic.Pointer[site]
-}
-
-// site is a project with its routes. It is immutable.
-type site struct {
-	project *Project
-	routes  []Route
-	openapi []byte
+	now     atomic.Pointer[Project]
 }
 
 // NewServer returns a server for p that accepts only requests for the given hosts. Each host includes the port.
@@ -47,9 +40,7 @@ func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 }
 
 // Serve replaces the served project. Calls in progress continue with the previous project.
-func (s *Server) Serve(p *Project) {
-	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
-}
+func (s *Server) Serve(p *Project) { s.now.Store(p) }
 
 // Hosts returns the values of the Host header, with port, that a browser can use to reach a listener. For a listener on the unspecified
 // address, they include all addresses of this machine.
@@ -86,9 +77,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusMisdirectedRequest, "unknown host: the server only accepts "+strings.Join(s.hosts, ", "))
 		return
 	}
-	site := s.now.Load()
+	p := s.now.Load()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		if s.own(w, r, site) {
+		if s.own(w, r, p) {
 			return
 		}
 	}
@@ -98,9 +89,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "calls from pages of other origins are refused")
 		return
 	}
-	route, args, allowed := site.match(r.Method, r.URL.EscapedPath())
+	route, args, allowed := p.match(r.Method, r.URL.EscapedPath())
 	if route == nil {
-		s.unknown(w, r, site, allowed)
+		s.unknown(w, r, p, allowed)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
@@ -108,11 +99,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("body exceeds %d MiB", maxPayload>>20))
 		return
 	}
-	s.call(w, r, site, route, args, body)
+	s.call(w, r, p, route, args, body)
 }
 
 // own serves the server's own pages, such as the API explorer. It returns false if the request is for another path.
-func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
+func (s *Server) own(w http.ResponseWriter, r *http.Request, p *Project) bool {
 	file, ok := s.files[r.URL.Path]
 	switch {
 	case ok:
@@ -124,7 +115,7 @@ func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 		write(w, http.StatusOK, map[string]string{"status": "healthy"})
 	case r.URL.Path == "/openapi.json":
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(site.openapi)
+		_, _ = w.Write(p.openapi)
 	default:
 		return false
 	}
@@ -132,12 +123,12 @@ func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 }
 
 // unknown answers a request without a matching route.
-func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, allowed []string) {
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request, p *Project, allowed []string) {
 	concerns := func(f Fault) bool {
 		return f.File == manifestName || strings.HasPrefix(r.URL.Path, prefixOf(f.File)+"/")
 	}
-	if i := slices.IndexFunc(site.project.Faults, concerns); i >= 0 {
-		fail(w, http.StatusServiceUnavailable, site.project.Faults[i].Error())
+	if i := slices.IndexFunc(p.Faults, concerns); i >= 0 {
+		fail(w, http.StatusServiceUnavailable, p.Faults[i].Error())
 		return
 	}
 	if len(allowed) > 0 {
@@ -147,28 +138,28 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, all
 	}
 	text := "no route for this path; /openapi.json lists all routes"
 	unserved := func(f Fault) bool { return concerns(f) && strings.HasPrefix(f.Text, "not served") }
-	if i := slices.IndexFunc(site.project.Notices, unserved); i >= 0 {
-		text = site.project.Notices[i].Error()
+	if i := slices.IndexFunc(p.Notices, unserved); i >= 0 {
+		text = p.Notices[i].Error()
 	}
 	fail(w, http.StatusNotFound, text)
 }
 
 // call runs a route and writes the result.
-func (s *Server) call(w http.ResponseWriter, r *http.Request, site *site, route *Route, inPath map[string]string, body []byte) {
+func (s *Server) call(w http.ResponseWriter, r *http.Request, p *Project, route *Route, inPath map[string]string, body []byte) {
 	var value any
 	var err error
 	switch {
 	case !route.Endpoint.balanced():
-		value, err = s.job(r.Context(), site.project, route, body)
+		value, err = s.job(r.Context(), p, route, body)
 	case route.Endpoint.Client:
-		s.forward(w, r, site, route, body)
+		s.forward(w, r, p, route, body)
 		return
 	default:
 		in := incoming{Body: string(body), Path: inPath}
 		if r.Method == http.MethodGet {
 			in.Query = r.URL.Query()
 		}
-		value, err = s.session.Balanced(r.Context(), site.project, route, in)
+		value, err = s.session.Balanced(r.Context(), p, route, in)
 	}
 	if err != nil {
 		s.failed(w, err)
@@ -204,7 +195,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 }
 
 // forward passes a request to the endpoint of an image and writes the response.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, route *Route, body []byte) {
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, p *Project, route *Route, body []byte) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), route.Endpoint.Prefix)
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
@@ -215,7 +206,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, rou
 			header.Set(name, v)
 		}
 	}
-	a, err := s.session.Forward(r.Context(), site.project, route.Endpoint, r.Method, path, header, body)
+	a, err := s.session.Forward(r.Context(), p, route.Endpoint, r.Method, path, header, body)
 	if err != nil {
 		s.failed(w, err)
 		return
@@ -262,10 +253,10 @@ func write(w http.ResponseWriter, code int, value any) {
 
 // match finds the route of a request and the values of its path parameters. Routes without parameters take precedence. If no route matches,
 // match returns the methods permitted for the path.
-func (s *site) match(method, path string) (found *Route, args map[string]string, allowed []string) {
+func (p *Project) match(method, path string) (found *Route, args map[string]string, allowed []string) {
 	best := -1
-	for i := range s.routes {
-		r := &s.routes[i]
+	for i := range p.Routes {
+		r := &p.Routes[i]
 		values, ok := r.fits(path)
 		if !ok {
 			continue
