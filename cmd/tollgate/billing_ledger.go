@@ -95,29 +95,10 @@ func (b *billing) end(start time.Time) time.Time {
 // shares returns each group's share of the costs of a resource in the bucket that starts at a time. rows is the cost history of the
 // resource. The shares add up to 1, or to less than 1 if --gpu-id excludes some groups.
 func (b *billing) shares(rows []money.Cost, at time.Time) map[string]*big.Rat {
-	sum := func(in func(c *money.Cost) bool) (map[string]*big.Rat, *big.Rat) {
-		parts, total := make(map[string]*big.Rat), new(big.Rat)
-		for i := range rows {
-			if !in(&rows[i]) {
-				continue
-			}
-			usd := decimal(rows[i].USD)
-			total.Add(total, usd)
-			if b.gpu != "" && rows[i].GPU != b.gpu {
-				continue
-			}
-			group := b.group(&rows[i])
-			if parts[group] == nil {
-				parts[group] = new(big.Rat)
-			}
-			parts[group].Add(parts[group], usd)
-		}
-		return parts, total
-	}
 	end := b.end(at)
-	parts, total := sum(func(c *money.Cost) bool { return !c.Start.Before(at) && c.Start.Before(end) })
+	parts, total := b.sums(slices.DeleteFunc(slices.Clone(rows), func(c money.Cost) bool { return c.Start.Before(at) || !c.Start.Before(end) }))
 	if total.Sign() == 0 {
-		parts, total = sum(func(*money.Cost) bool { return true })
+		parts, total = b.sums(rows)
 	}
 	if total.Sign() == 0 && b.gpu != "" {
 		return nil
@@ -129,4 +110,19 @@ func (b *billing) shares(rows []money.Cost, at time.Time) map[string]*big.Rat {
 		part.Quo(part, total)
 	}
 	return parts
+}
+
+// sums returns the costs of each group, without groups that --gpu-id excludes, and the total of all costs.
+func (b *billing) sums(rows []money.Cost) (parts map[string]*big.Rat, total *big.Rat) {
+	parts, total = make(map[string]*big.Rat), new(big.Rat)
+	for i := range rows {
+		usd := decimal(rows[i].USD)
+		total.Add(total, usd)
+		if b.gpu != "" && rows[i].GPU != b.gpu {
+			continue
+		}
+		group := b.group(&rows[i])
+		parts[group] = new(big.Rat).Add(cmp.Or(parts[group], new(big.Rat)), usd)
+	}
+	return parts, total
 }
