@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -70,11 +69,9 @@ func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
 	if org == "" {
 		return nil
 	}
-	var answer map[string]json.RawMessage
+	var answer map[string][]map[string]any // members of other types are left out
 	askBriefly(cmd, n.path+"?"+url.Values{"org": {org}}.Encode(), &answer)
-	var items []map[string]any
-	_ = json.Unmarshal(answer[n.list], &items)
-	for _, item := range items {
+	for _, item := range answer[n.list] {
 		if name, _ := item[n.member].(string); name != "" && !slices.Contains(list, name) {
 			list = append(list, name)
 		}

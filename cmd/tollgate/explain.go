@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -194,8 +193,8 @@ func captured(q *operator.ExplainBody, text []byte) error {
 		return d.Decode(q)
 	}
 	head, body, found := bytes.Cut(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
-	lines := strings.SplitN(string(head), "\n", 2)
-	method, rest, ok := strings.Cut(strings.TrimSpace(lines[0]), " ")
+	first, fields, _ := strings.Cut(string(head), "\n")
+	method, rest, ok := strings.Cut(strings.TrimSpace(first), " ")
 	if !ok {
 		return errors.New("content is neither a JSON object nor an HTTP request")
 	}
@@ -207,19 +206,15 @@ func captured(q *operator.ExplainBody, text []byte) error {
 	if found {
 		q.Body = strings.TrimSuffix(string(body), "\n")
 	}
-	if len(lines) < 2 {
-		return nil
-	}
-	sc := bufio.NewScanner(strings.NewReader(lines[1]))
-	for sc.Scan() {
-		name, value, ok := strings.Cut(sc.Text(), ":")
+	for line := range strings.Lines(fields) {
+		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return fmt.Errorf("invalid header line %q", sc.Text())
+			return fmt.Errorf("invalid header line %q", strings.TrimSuffix(line, "\n"))
 		}
 		switch strings.ToLower(name) {
 		case "content-type", "content-encoding", "user-agent":
 			q.Header[http.CanonicalHeaderKey(name)] = strings.TrimSpace(value)
 		}
 	}
-	return sc.Err()
+	return nil
 }

@@ -126,12 +126,10 @@ func (t *policyTest) print(w io.Writer, r *authoring.Report) error {
 	}
 	for _, f := range r.Files {
 		fmt.Fprintf(&b, "%6.1f %%  %s", f.Percent(), f.Name)
-		for i, l := range f.NotCovered {
-			sep := ", "
-			if i == 0 {
-				sep = "  not covered: "
-			}
-			b.WriteString(sep + l.String())
+		before := "  not covered: "
+		for _, l := range f.NotCovered {
+			b.WriteString(before + l.String())
+			before = ", "
 		}
 		b.WriteByte('\n')
 	}
