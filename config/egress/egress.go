@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,13 +21,9 @@ const handshakeTimeout = 10 * time.Second
 // NewClient returns an HTTP client that does not follow redirects and does not reuse connections. A nil guard permits all addresses. dial
 // is the timeout for establishing a connection; the context of a request limits the whole request.
 func NewClient(guard Guard, dial time.Duration) *http.Client {
-	return newClient(guard, dial, nil)
-}
-
-func newClient(guard Guard, dial time.Duration, c *tls.Config) *http.Client {
 	t := &transport{
-		guard: guard, direct: newTransport(&net.Dialer{Timeout: dial, Control: guard}, c),
-		proxied: newTransport(&net.Dialer{Timeout: dial}, c),
+		guard: guard, direct: newTransport(&net.Dialer{Timeout: dial, Control: guard}),
+		proxied: newTransport(&net.Dialer{Timeout: dial}),
 	}
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return proxyOf(r.URL) }
 	return &http.Client{
@@ -37,9 +32,9 @@ func newClient(guard Guard, dial time.Duration, c *tls.Config) *http.Client {
 	}
 }
 
-func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
+func newTransport(d *net.Dialer) *http.Transport {
 	return &http.Transport{
-		DialContext: d.DialContext, TLSClientConfig: c, TLSHandshakeTimeout: handshakeTimeout,
+		DialContext: d.DialContext, TLSHandshakeTimeout: handshakeTimeout,
 		DisableKeepAlives: true, DisableCompression: true,
 	}
 }

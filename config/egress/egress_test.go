@@ -110,7 +110,10 @@ func TestProxies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := newClient(tc.guard, time.Second, &tls.Config{RootCAs: roots}).Do(req)
+			client := NewClient(tc.guard, time.Second)
+			sent := client.Transport.(*transport)
+			sent.direct.TLSClientConfig, sent.proxied.TLSClientConfig = &tls.Config{RootCAs: roots}, &tls.Config{RootCAs: roots}
+			res, err := client.Do(req)
 			got := ""
 			if err == nil {
 				text, _ := io.ReadAll(res.Body)
