@@ -38,21 +38,23 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 	w.follow(ctx)
 	next := time.NewTimer(settle) // notices changes made before the watch started
 	defer next.Stop()
+	reload := func(asked bool) {
+		w.in = w.in.current()
+		w.adopt(ctx, changed(asked))
+		next.Reset(settle)
+	}
 	var before Inputs // the previous check
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-requests.Signals:
-			w.reloadNow(ctx, true, changed)
-			next.Reset(settle)
+			reload(true)
 		case <-requests.Expired:
-			w.reloadNow(ctx, false, changed)
-			next.Reset(settle)
+			reload(false)
 		case done := <-requests.Reload:
-			w.reloadNow(ctx, true, changed)
+			reload(true)
 			close(done)
-			next.Reset(settle)
 		case <-w.events:
 			// An unrelated file in the directory may be written continuously. Therefore an event starts the timer only if no check is pending.
 			if !w.pending {
@@ -90,12 +92,6 @@ type watcher struct {
 	errors  <-chan error
 	logger  *slog.Logger
 	pending bool // a change was seen and the inputs have not settled yet
-}
-
-// reloadNow reads the inputs immediately.
-func (w *watcher) reloadNow(ctx context.Context, asked bool, changed func(asked bool) Inputs) {
-	w.in = w.in.current()
-	w.adopt(ctx, changed(asked))
 }
 
 // adopt replaces the watched inputs with the inputs of a new configuration.
