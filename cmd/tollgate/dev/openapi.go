@@ -61,19 +61,12 @@ func (r *Route) operation() map[string]any {
 		"tags":        []string{strings.TrimPrefix(r.Endpoint.Prefix, "/")},
 		"responses":   answers("What the function returns", nil),
 	}
-	var inPath, rest []Param
+	rest := slices.DeleteFunc(slices.Clone(f.Params), func(p Param) bool { return strings.Contains(r.Path, "{"+p.Name+"}") })
 	var parameters []any
-	for _, p := range f.Params {
-		if strings.Contains(r.Path, "{"+p.Name+"}") {
-			inPath = append(inPath, p)
-		} else {
-			rest = append(rest, p)
-		}
-	}
 	for _, name := range parameter.FindAllStringSubmatch(r.Path, -1) {
 		p := Param{Name: name[1], Schema: json.RawMessage("{}")}
-		if i := slices.IndexFunc(inPath, func(p Param) bool { return p.Name == name[1] }); i >= 0 {
-			p = inPath[i]
+		if i := slices.IndexFunc(f.Params, func(p Param) bool { return p.Name == name[1] }); i >= 0 {
+			p = f.Params[i]
 		}
 		parameters = append(parameters, map[string]any{"name": p.Name, "in": "path", "required": true, "schema": p.Schema})
 	}
