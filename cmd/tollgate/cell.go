@@ -132,9 +132,9 @@ const (
 	sgrEnd                     = "\x1b[0m"
 )
 
-// colourOf returns the escape code for the colour of a cell on a terminal, or "" for no colour. Refusals and failures are red, and budgets
-// that are nearly used up are yellow.
-func colourOf(cell any) string {
+// colourOf returns the code for the colour of a cell on a terminal, or "" for no colour. Refusals and failures are red, budgets that are
+// nearly used up are yellow, and names of columns are bold.
+func colourOf(cell any, isName bool) string {
 	switch c := cell.(type) {
 	case status:
 		if c >= 400 {
@@ -148,14 +148,10 @@ func colourOf(cell any) string {
 			return sgrYellow
 		}
 	}
-	return ""
-}
-
-func painted(text, colour string) string {
-	if colour == "" {
-		return text
+	if isName {
+		return sgrBold
 	}
-	return "\x1b[" + colour + "m" + text + sgrEnd
+	return ""
 }
 
 // isTerminal reports whether w, a reader or writer, is a terminal.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,8 +138,8 @@ func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
 			case n < len(row)-1:
 				text = fmt.Sprintf("%-*s", widths[n], text)
 			}
-			if colour {
-				text = painted(text, cmp.Or(colourOf((*s)[i][n]), map[bool]string{true: sgrBold}[i == 0]))
+			if code := colourOf((*s)[i][n], i == 0); colour && code != "" {
+				text = "\x1b[" + code + "m" + text + sgrEnd
 			}
 			row[n] = text
 		}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
@@ -65,21 +65,12 @@ func sentence(name, text string) string {
 	if name == "next" {
 		return "More entries: --cursor " + text
 	}
-	label := words(name)
+	label := strings.ToLower(capital.ReplaceAllString(name, " $0"))
 	return strings.ToUpper(label[:1]) + label[1:] + ": " + text
 }
 
-// words splits a member's name into words, for example lastUsed into "last used".
-func words(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		if unicode.IsUpper(r) {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
+// capital matches the letters that begin a word in the name of a member, such as lastUsed.
+var capital = regexp.MustCompile(`[A-Z]`)
 
 // plainSheet returns a table with a row for each list item and a column for each member of the items.
 func plainSheet(list reflect.Value) sheet {

@@ -49,11 +49,18 @@ type needed struct {
 	Needs string `json:"needs"`
 }
 
-// diffPlatform writes the differences between two API descriptions. It returns errReported if it finds a difference.
+// diffPlatform writes the differences between two API descriptions. If from is "", the older one is the description embedded in this build.
+// It returns errReported if it finds a difference.
 func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.Writer) error {
-	older, err := olderDescription(ctx, from)
+	api, err := schema.Load()
 	if err != nil {
 		return err
+	}
+	older := api.Document()
+	if from != "" {
+		if older, err = readDescription(ctx, from); err != nil {
+			return err
+		}
 	}
 	newer, err := readDescription(ctx, to)
 	if err != nil {
@@ -79,19 +86,6 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 		return err
 	}
 	return errReported
-}
-
-// olderDescription reads an API description from a file or URL. If place is "", olderDescription returns the description embedded in this
-// build.
-func olderDescription(ctx context.Context, place string) ([]byte, error) {
-	if place != "" {
-		return readDescription(ctx, place)
-	}
-	api, err := schema.Load()
-	if err != nil {
-		return nil, err
-	}
-	return api.Document(), nil
 }
 
 // readDescription reads an API description from a file or an HTTP URL.

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
@@ -47,7 +45,12 @@ func checkDirectory(cmd *cobra.Command, dir string, fix bool) error {
 	if err != nil {
 		return faulty(cmd, dir, err)
 	}
-	return summary(cmd.OutOrStdout(), dir, found.Policies)
+	var list []string
+	for _, p := range found.Policies {
+		list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s\n", dir, strings.Join(list, ", "))
+	return err
 }
 
 // inspect checks one directory.
@@ -65,15 +68,6 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*authoring.Checked, erro
 		return nil, err
 	}
 	return authoring.Check(dir)
-}
-
-func summary(w io.Writer, what string, own []compiler.OwnPolicy) error {
-	var list []string
-	for _, p := range own {
-		list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
-	}
-	_, err := fmt.Fprintf(w, "%s: no faults; %s\n", what, strings.Join(list, ", "))
-	return err
 }
 
 func checkConfig(cmd *cobra.Command, path string, fix bool) error {

@@ -47,8 +47,11 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 			names, _ := policyNames(cmd, nil, "")
 			return errors.New(adminapi.UnknownName("policy or directory", what, names))
 		}
-		var err error
-		if pages, err = ownDocs(what); err != nil {
+		own, err := compiler.ReadWorkspace(what)
+		if err == nil {
+			pages, err = authoring.OwnPolicies(own)
+		}
+		if err != nil {
 			return faulty(cmd, what, authoring.Join(authoring.Faults(err)))
 		}
 	}
@@ -78,14 +81,6 @@ func listLibrary(w io.Writer) error {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", p.Name, p.Title, strings.Join(params, ", "))
 	}
 	return t.Flush()
-}
-
-func ownDocs(dir string) (map[string][]byte, error) {
-	w, err := compiler.ReadWorkspace(dir)
-	if err != nil {
-		return nil, err
-	}
-	return authoring.OwnPolicies(w)
 }
 
 // printPages writes the index, followed by the pages in the order of their names.
