@@ -79,7 +79,7 @@ func Budgets() []Budget {
 		{"old dialects", []string{"translate/..."}, 12059},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6565},
 		{"command line", []string{"cmd/tollgate"}, 7033},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2249},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2239},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
 }

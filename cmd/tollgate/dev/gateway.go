@@ -161,15 +161,6 @@ func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
 	return strings.HasPrefix(r.Name, livePrefix+name), err
 }
 
-// remove deletes an endpoint. It returns nil if the endpoint does not exist.
-func (g *Gateway) remove(ctx context.Context, id string) error {
-	err := g.call(ctx, http.MethodDelete, "/v2/serverless/"+url.PathEscape(id), nil, nil, nil)
-	if status(err) == http.StatusNotFound {
-		return nil
-	}
-	return err
-}
-
 // quote is the maximum cost of a change in USD, and the state of the budgets after the change.
 type quote struct {
 	hourly, monthly float64

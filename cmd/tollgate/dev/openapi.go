@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -134,15 +133,6 @@ func (p Param) described() map[string]any {
 		schema["default"] = p.Default
 	}
 	return schema
-}
-
-// unescape decodes a path segment. An encoded slash or NUL byte is an error.
-func unescape(segment string) (string, error) {
-	value, err := url.PathUnescape(segment)
-	if err == nil && strings.ContainsAny(value, "/\x00") {
-		err = url.EscapeError(segment)
-	}
-	return value, err
 }
 
 // explorer returns the files served under /docs: the page of this server, and the viewer that the gateway uses.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -285,8 +286,8 @@ func (r *Route) fits(path string) (map[string]string, bool) {
 		switch {
 		case name == nil && want[i] == got[i]:
 		case name != nil && got[i] != "":
-			value, err := unescape(got[i])
-			if err != nil {
+			value, err := url.PathUnescape(got[i])
+			if err != nil || strings.ContainsAny(value, "/\x00") {
 				return nil, false
 			}
 			args[name[1]] = value

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -311,7 +312,10 @@ func (s *Session) Remove(ctx context.Context, name string) error {
 		err = errors.New("endpoint not found for this directory at this gateway")
 	}
 	if err == nil && there {
-		err = s.gateway.remove(ctx, entry.ID)
+		err = s.gateway.call(ctx, http.MethodDelete, "/v2/serverless/"+url.PathEscape(entry.ID), nil, nil, nil)
+		if status(err) == http.StatusNotFound { // deleted meanwhile
+			err = nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s%s: %w", livePrefix, name, err)
