@@ -77,14 +77,6 @@ func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	}
 }
 
-// File returns the name of the file.
-func (p *Positions) File() string {
-	if p == nil {
-		return ""
-	}
-	return p.file
-}
-
 // Lookup returns the file, line and column of the value at path. Line and column are 1-based. The position of a mapping or list is the
 // position of its key. If the file has no value at path, Lookup returns the position of the nearest enclosing value. Line and column are 0
 // if the position is unknown.
@@ -121,9 +113,9 @@ func Locate(pos *Positions, err error) error {
 	}
 	var faults Errors
 	for _, f := range fault.List(err) {
-		file, line, col := pos.File(), 0, 0
-		if f.Path != "" {
-			file, line, col = pos.Lookup(f.Path)
+		file, line, col := pos.Lookup(f.Path)
+		if f.Path == "" { // the whole file
+			line, col = 0, 0
 		}
 		faults = append(faults, Fault{
 			File: file, Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
