@@ -97,19 +97,15 @@ func checkAddr(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 		return err
 	}
 	addr = plain(addr)
-	if slices.ContainsFunc(own, func(a net.Addr) bool { return addressOf(a) == addr }) {
+	isOwn := func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && plain(p.Addr()) == addr
+	}
+	if slices.ContainsFunc(own, isOwn) {
 		return errOwn
 	}
 	if public.SafeAddr(addr) != nil {
 		return errPrivate
 	}
 	return nil
-}
-
-func addressOf(a net.Addr) netip.Addr {
-	p, err := netip.ParsePrefix(a.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return plain(p.Addr())
 }
