@@ -41,7 +41,11 @@ directories are not checked, so that a pull request can be checked.`,
 		Args: configFile(&c.path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if printed {
-				return printSchema(cmd.OutOrStdout())
+				text, err := config.Schema()
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
+				}
+				return err
 			}
 			if coverage {
 				return printCoverage(cmd.OutOrStdout(), c.out)
@@ -73,15 +77,6 @@ func configFile(path *string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func printSchema(w io.Writer) error {
-	b, err := config.Schema()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
 }
 
 // printCoverage lists the rules that apply to each operation.

@@ -51,7 +51,7 @@ but not run, on this machine. Without python3, only the images listed in
 tollgate-dev.yaml are served. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
-		Args: named(nil, 1),
+		Args: named(nil, "DIR"),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
@@ -73,13 +73,13 @@ tollgate-dev.yaml are served. See docs/dev.md.`,
 		"maximum cost of the session in USD, assuming that all workers run; at this cost, the session's endpoints are removed")
 	flags.DurationVar(&f.session.Cold, "cold-start", 10*time.Minute, "maximum time that a call waits for the first worker")
 	list := &cobra.Command{
-		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
+		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, "DIR"),
 		Example: "  tollgate dev list",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
 	}
 	f.output = outputFlag(list)
 	undeploy := &cobra.Command{
-		Use: "undeploy [NAME]", Short: "Remove endpoints created for this directory", Args: named(nil, 1),
+		Use: "undeploy [NAME]", Short: "Remove endpoints created for this directory", Args: named(nil, "NAME"),
 		Example: "  tollgate dev undeploy --all",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
@@ -105,7 +105,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	allowToEnd(ctx, devEnd)
 	python := dev.FindPython(ctx)
-	project, err := python.Read(ctx, directory(args))
+	project, err := python.Read(ctx, append(args, ".")[0])
 	if err != nil {
 		return err
 	}
@@ -145,14 +145,6 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		f.options.Ask = bufio.NewReader(in)
 	}
 	return dev.NewSession(access, state, python, f.session).Run(ctx, project, f.options)
-}
-
-// directory returns the argument of a command, or the working directory.
-func directory(args []string) string {
-	if len(args) == 0 {
-		return "."
-	}
-	return args[0]
 }
 
 // openState opens the state of a directory for the current user and machine.
@@ -267,7 +259,7 @@ func (f *devFlags) manage(cmd *cobra.Command, dir string, do func(s *dev.Session
 }
 
 func (f *devFlags) list(cmd *cobra.Command, args []string) error {
-	return f.manage(cmd, directory(args), func(_ *dev.Session, all []dev.Standing) error {
+	return f.manage(cmd, append(args, ".")[0], func(_ *dev.Session, all []dev.Standing) error {
 		t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
 		for _, e := range all {
 			t.add(e.Name, e.ID, e.Status, usd(strconv.FormatFloat(e.Hourly, 'f', -1, 64)), e.Made, e.Gateway)

@@ -50,7 +50,7 @@ command explains that past call. "tollgate decisions" lists past calls.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
-		Args: named(nil, 1),
+		Args: named(nil, "PATH"),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return runExplain(cmd.Context(), f, args, cmd.InOrStdin(), cmd.OutOrStdout())
 		}),
@@ -75,10 +75,10 @@ command explains that past call. "tollgate decisions" lists past calls.`,
 }
 
 func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Reader, stdout io.Writer) error {
-	var x *explain.Report
+	x := new(explain.Report)
 	var err error
-	if len(args) == 1 && !strings.HasPrefix(args[0], "/") {
-		x, err = f.decision(ctx, args[0])
+	if len(args) == 1 && !strings.HasPrefix(args[0], "/") { // a past decision
+		err = f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(args[0]), nil, x)
 	} else {
 		x, err = f.ask(ctx, args, stdin)
 	}
@@ -94,12 +94,6 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 		return errReported
 	}
 	return err
-}
-
-// decision requests the explanation of a past decision.
-func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
-	x := new(explain.Report)
-	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), nil, x)
 }
 
 // ask requests an explanation of the request described by the flags and arguments.

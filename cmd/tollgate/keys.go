@@ -120,7 +120,7 @@ configuration file, and the validity period of each secret.`,
 		Example: `  tollgate keys list acme
   tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
-		Args: named(nil, 1),
+		Args: named(nil, "ORG"),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if (path == "") == (len(args) == 0) {
 				return usagef("specify an organisation, or a configuration file with -c")

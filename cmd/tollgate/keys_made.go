@@ -44,7 +44,7 @@ Without ORG/KEY, prints a random key and the line for a configuration file, with
 contacting a gateway.`,
 		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
   tollgate keys create`,
-		Args:    named(nil, 1),
+		Args:    named(nil, "ORG/KEY"),
 		PreRunE: aboutNoKey,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

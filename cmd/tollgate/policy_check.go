@@ -24,7 +24,7 @@ Tests are compiled, too. Prints each fault with file, line and column, and exits
 
 With -c, checks all policies of a configuration; its secrets need not exist.`,
 		Example: "  tollgate policy check policies/acme --fix",
-		Args:    named(nil, 1),
+		Args:    named(nil, "DIR"),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case (len(args) == 1) == (path != ""):

@@ -28,7 +28,7 @@ page. With a directory (a path that contains a slash or is not the name of a pol
 shows the pages of an organisation's own policies, generated from their METADATA. With
 --out, writes a Markdown page per policy and an index to files.`,
 		Example: "  tollgate policy docs gpu_count",
-		Args:    named(nil, 1),
+		Args:    named(nil, "POLICY"),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return policyDocs(cmd, append(args, "")[0], out)
 		}),

@@ -193,13 +193,10 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a function that checks the number of arguments: all required arguments, followed by at most the given number of optional
-// ones. The error of the function names the first missing or superfluous argument.
-func named(required []string, optional ...int) cobra.PositionalArgs {
-	most := len(required)
-	for _, more := range optional {
-		most += more
-	}
+// named returns a function that checks the number of arguments: all required arguments, followed by some of the optional ones. The error of
+// the function names the first missing or superfluous argument.
+func named(required []string, optional ...string) cobra.PositionalArgs {
+	most := len(required) + len(optional)
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(required):
