@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"fmt"
 	"reflect"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -15,12 +14,8 @@ type restarter interface {
 
 // NeedRestart compares two configurations and returns the paths of the different settings that require a restart: settings with the tag
 // `reload:"restart"`, and settings in a section with this tag.
-func NeedRestart(old, next any) []string {
-	a, b := reflect.ValueOf(old), reflect.ValueOf(next)
-	if a.Type() != b.Type() {
-		panic(fmt.Sprintf("strictyaml: compare %T with %T", old, next))
-	}
-	return needRestart(planOf(a.Type()), a, b, "", "")
+func NeedRestart[T any](old, next T) []string {
+	return needRestart(planOf(reflect.TypeFor[T]()), reflect.ValueOf(old), reflect.ValueOf(next), "", "")
 }
 
 func needRestart(pl *plan, old, next reflect.Value, path, reload string) []string {

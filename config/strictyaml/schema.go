@@ -14,7 +14,7 @@ import (
 // durationPattern matches the texts that time.ParseDuration accepts, without a sign.
 const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
-// Schema returns a JSON Schema (2020-12) of the configuration struct v, or of the struct that v points to, for editors and documentation.
+// Schema returns a JSON Schema (2020-12) of the configuration struct v, for editors and documentation.
 // Property names come from the yaml tags, descriptions from `doc:"..."` tags, and defaults from the values in v.
 //
 // Every file that [Decode] accepts is valid under the schema. The schema also accepts some files that Decode refuses, because JSON Schema
@@ -22,9 +22,6 @@ const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 // numbers out of range for their field (in fields of type any, beyond 64 bits), and faults of the YAML itself.
 func Schema(v any, title string) ([]byte, error) {
 	value := reflect.ValueOf(v)
-	if value.Kind() == reflect.Pointer && !value.IsNil() {
-		value = value.Elem()
-	}
 	g := &schemaWriter{defs: object{}}
 	root := planOf(value.Type())
 	doc := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}}

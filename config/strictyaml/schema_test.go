@@ -28,7 +28,7 @@ func defaults() *sample {
 
 func schema(tb testing.TB) []byte {
 	tb.Helper()
-	data, err := strictyaml.Schema(defaults(), "Sample")
+	data, err := strictyaml.Schema(*defaults(), "Sample")
 	if err != nil {
 		tb.Fatal(err)
 	}
