@@ -212,23 +212,11 @@ func (l *Loaded) resolve() error {
 	if !l.from.WithoutSecrets {
 		errs = append(errs, l.resolveSecrets())
 	}
-	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
-	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
-	for i := range c.Envoy.XDS.Groups {
-		listeners[fault.Index("envoy.xds.groups", i)+".tls"] = &c.Envoy.XDS.Groups[i].TLS
-		for j := range c.Envoy.XDS.Groups[i].Certificates {
-			listeners[fault.Index(fault.Index("envoy.xds.groups", i)+".certificates", j)] = &c.Envoy.XDS.Groups[i].Certificates[j]
-		}
-	}
-	for i := range c.Certificates.Authorities {
-		errs = append(errs, fault.At(fault.Index("certificates.authorities", i), c.Certificates.Authorities[i].Parse()))
-	}
-	for path, t := range listeners {
-		var err error
-		t.Pair, err = pair(t)
-		errs = append(errs, fault.At(path, err))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs,
+		strictyaml.Each(c, mutual),
+		strictyaml.Each(c, func(t *settings.TLS) (err error) { t.Pair, err = pair(t); return err }),
+		strictyaml.Each(c, func(a *settings.Authority) error { return a.Parse() }),
+	)...)
 }
 
 // readKeys adds the keys from key files, and writes the bytes read to sum. It returns syntax and decoding faults in form, and errors about
@@ -275,11 +263,7 @@ func (l *Loaded) legacySettings() (paths []string) {
 // complete sets defaults that depend on other settings or on the directory of the file. It adds the policies account_changes and roles, and
 // run_webhooks if the run interface is served, for the callers of each organisation to whom no listed entry of the policy applies.
 func (l *Loaded) complete(dir string) {
-	for _, file := range []*logfile.File{l.Config.Decisions.File, l.Config.Audit.File} {
-		if file != nil {
-			file.Path = beside(dir, file.Path)
-		}
-	}
+	_ = strictyaml.Each(&l.Config, func(f *logfile.File) error { f.Path = beside(dir, f.Path); return nil }) // the callback returns no errors
 	unlisted := []string{"account_changes", "roles"}
 	if l.Config.Platform.RunURL != "" {
 		unlisted = append(unlisted, "run_webhooks")

@@ -19,13 +19,13 @@ import (
 
 // validateLogs reports a log whose rotation size is too small for one line, and a file that both logs would write.
 func validateLogs(c *settings.Config) fault.Found {
-	var errs fault.Found
 	d, a := c.Decisions.File, c.Audit.File
-	for path, file := range map[string]*logfile.File{"decisions.file.max_bytes": d, "audit.file.max_bytes": a} {
-		if file != nil && file.MaxBytes > 0 && file.MaxBytes < leastLog {
-			errs.Add(path, "must be at least %d, got %d, because one line has several hundred bytes", leastLog, file.MaxBytes)
+	errs := fault.Found{strictyaml.Each(c, func(f *logfile.File) error {
+		if f.MaxBytes <= 0 || f.MaxBytes >= leastLog {
+			return nil
 		}
-	}
+		return fault.Errorf("max_bytes", "must be at least %d, got %d, because one line has several hundred bytes", leastLog, f.MaxBytes)
+	})}
 	if d == nil || a == nil || d.Path == "" || a.Path == "" {
 		return errs
 	}
@@ -55,13 +55,12 @@ func shipped(c *settings.Config, name string) bool {
 // places reports configured files that cannot be read or written.
 func (l *Loaded) places() error {
 	c := &l.Config
-	var errs fault.Found
-	logs := map[string]*logfile.File{"decisions.file.path": c.Decisions.File, "audit.file.path": c.Audit.File}
-	for path, file := range logs {
-		if file != nil && file.Path != "" {
-			errs = append(errs, fault.At(path, l.checkLog(file.Path)))
+	errs := fault.Found{strictyaml.Each(c, func(f *logfile.File) error {
+		if f.Path == "" {
+			return nil
 		}
-	}
+		return fault.At("path", l.checkLog(f.Path))
+	})}
 	if d, a := c.Decisions.File, c.Audit.File; d != nil && a != nil && filepath.Clean(d.Path) != filepath.Clean(a.Path) {
 		errs.If(sameFile(d.Path, a.Path), "audit.file.path", sameLog)
 	}

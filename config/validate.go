@@ -90,9 +90,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 		"must be on loopback unless envoy.tls is set, because the server sends platform keys to its clients")
 	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token",
 		"is required if the admin listener is not on loopback, unless admin.admins or admin.issuers is set")
-	for i := range c.Admin.Admins {
-		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
-	}
+	errs = append(errs, strictyaml.Each(c, func(a *settings.AdminAccount) error { return a.Validate() }))
 	errs.If(c.Admin.Token.Resolved() && len(c.Admin.Token.Reveal()) < minToken, "admin.token",
 		"must have at least %d characters; generate a token with openssl rand -hex 32", minToken)
 	fault.Between(&errs, "decisions.keep", c.Decisions.Keep, 0, maxKept)
@@ -218,9 +216,7 @@ func validateOrg(o *settings.Org, demoKeys bool) error {
 	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {
 		errs.If(f != "" && !f.Valid(), "failure."+name, "must be closed, local or open, got %q", f)
 	}
-	for i, b := range o.Brownouts {
-		errs = append(errs, fault.At(fault.Index("brownouts", i), b.Validate()))
-	}
+	errs = append(errs, strictyaml.Each(o, func(b *settings.Brownout) error { return b.Validate() }))
 	demo := make(map[identity.Digest]string)
 	for _, key := range DemoKeys() {
 		demo[identity.DigestOf(key)] = key

@@ -77,7 +77,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8135},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 12059},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6548},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6527},
 		{"command line", []string{"cmd/tollgate"}, 7016},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2239},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
