@@ -19,9 +19,9 @@ import (
 
 // platformFlags are the flags of the emulator.
 type platformFlags struct {
-	listen, control, seed, data, startTime, hold, worker string
-	fast, demo, strict                                   bool
-	pageSize                                             int
+	listen, control, seed, startTime, hold string
+	fast, demo                             bool
+	opts                                   platform.Options
 }
 
 func newPlatform() *cobra.Command {
@@ -41,12 +41,12 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8090", "address of the v2 API and the run interface")
 	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which requires no key (default: disabled)")
 	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and initial calls")
-	cmd.Flags().StringVar(&f.data, "data", "", "file that stores the state across restarts; if empty, the state is kept in memory")
+	cmd.Flags().StringVar(&f.opts.DataFile, "data", "", "file that stores the state across restarts; if empty, the state is kept in memory")
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "run the emulator's clock at sixty times the normal speed")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "use the accounts of 'tollgate demo'")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls that the platform's published description does not contain")
-	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
-	cmd.Flags().StringVar(&f.worker, "worker", "",
+	cmd.Flags().BoolVar(&f.opts.Strict, "strict", false, "refuse calls that the platform's published description does not contain")
+	cmd.Flags().IntVar(&f.opts.PageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
+	cmd.Flags().StringVar(&f.opts.Worker.Python, "worker", "",
 		"Python interpreter, such as python3, that runs the functions sent to endpoints, without a sandbox: use only your own code; if empty, no function is run")
 	cmd.Flags().StringVar(&f.hold, "hold", "", "name of an operation, such as createPod; its first call is executed but gets no response")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "",
@@ -59,9 +59,7 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 const fastSpeed = 60
 
 func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
-	var opts platform.Options
-	opts.DataFile, opts.Strict, opts.Worker.Python, opts.PageSize = f.data, f.strict, f.worker, f.pageSize
-	start := time.Now()
+	opts, start := f.opts, time.Now()
 	if f.startTime != "" {
 		var err error
 		if start, err = time.Parse(time.RFC3339, f.startTime); err != nil {
@@ -119,7 +117,7 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 		if _, err := fmt.Fprintf(stdout, "control interface on http://%s\n", cl.Addr()); err != nil {
 			return err
 		}
-		group.Go(func() error { return serveUntil(ctx, cl, emulator.ControlHandler(), nil) })
+		group.Go(func() error { return serveUntil(ctx, cl, emulator.ControlHandler(), func() error { return nil }) })
 	}
 	group.Go(func() error { return serveUntil(ctx, l, emulator.CombinedHandler(), emulator.Close) })
 	return group.Wait()
@@ -138,18 +136,14 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 // emulatorEnd is the maximum time that the emulator takes at shutdown to store its state.
 const emulatorEnd = 10 * time.Second
 
-// serveUntil serves h until ctx ends. It then calls finish, unless finish is nil, to end long requests such as streams.
+// serveUntil serves h until ctx ends. It then calls finish to end long requests such as streams.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
 	allowToEnd(ctx, emulatorEnd)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		var err error
-		if finish != nil {
-			err = finish()
-		}
-		stopped <- errors.Join(err, s.Close())
+		stopped <- errors.Join(finish(), s.Close())
 	}()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
