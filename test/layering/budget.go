@@ -79,7 +79,7 @@ func Budgets() []Budget {
 		{"old dialects", []string{"translate/..."}, 12059},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6527},
 		{"command line", []string{"cmd/tollgate"}, 7010},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2239},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
 }

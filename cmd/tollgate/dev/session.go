@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -43,7 +44,9 @@ type Session struct {
 	set     Settings
 	child   chan struct{} // limits concurrent child processes
 	kick    chan struct{} // signals a change of the rented endpoints
-	served  sync.Map      // the keys are values of Endpoint.balanced: the gateway forwards calls to such endpoints
+	// unlabelled is true if the organisation does not allow the label dev for this key.
+	unlabelled atomic.Bool
+	served     sync.Map // the keys are values of Endpoint.balanced: the gateway forwards calls to such endpoints
 
 	mu      sync.Mutex
 	flights map[string]*flight

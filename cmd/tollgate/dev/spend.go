@@ -13,34 +13,18 @@ import (
 // labelsHeader is the request header with the labels of an endpoint.
 const labelsHeader = "X-Tollgate-Labels"
 
-// header returns the header of a request that creates or changes an endpoint. It contains the session's label, if any.
-func (s *Session) header() http.Header {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := http.Header{}
-	if s.set.User != "" {
-		h.Set(labelsHeader, "dev="+s.set.User)
-	}
-	return h
-}
-
-// dropLabel omits the label from all later requests of the session, and prints a warning once.
-func (s *Session) dropLabel() {
-	s.mu.Lock()
-	dropped := s.set.User != ""
-	s.set.User = ""
-	s.mu.Unlock()
-	if dropped {
-		s.say("Label dev omitted: the organisation does not allow it for this key.")
-	}
-}
-
 // quote requests the price of a change and prints the price before the change is made. It returns an error if the change would exceed the
 // cost limit of the session. If the gateway refuses the label dev, quote retries without the label.
 func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
-	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
+	header := http.Header{}
+	if s.set.User != "" && !s.unlabelled.Load() {
+		header.Set(labelsHeader, "dev="+s.set.User)
+	}
+	q, err := s.gateway.estimate(ctx, method, path, header, body)
 	if q.labels != "" && strings.Contains(fmt.Sprint(q.refusal.Detail, err), labelsHeader) {
-		s.dropLabel()
+		if !s.unlabelled.Swap(true) {
+			s.say("Label dev omitted: the organisation does not allow it for this key.")
+		}
 		q, err = s.gateway.estimate(ctx, method, path, http.Header{}, body)
 	}
 	if err != nil {
