@@ -96,10 +96,7 @@ func printCoverage(w io.Writer, out *output) error {
 	gaps := 0
 	list := operator.CoverageOf(slices.Concat(api.Operations(), runs.Operations()))
 	for _, c := range list {
-		changes := ""
-		if c.Mutates {
-			changes = "yes"
-		}
+		changes := map[bool]string{true: "yes"}[c.Mutates]
 		gaps += len(c.Gaps)
 		t.add(c.Operation, changes, c.Body, c.State, c.Price, fmt.Sprintf("%s:%s", c.Kind, c.Verb), strings.Join(c.Gaps, "; "))
 	}

@@ -26,11 +26,7 @@ func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) cont
 	e := new(ending)
 	context.AfterFunc(ctx, func() {
 		began := time.Now()
-		for {
-			left := time.Until(began.Add(time.Duration(e.allowed.Load()) + margin))
-			if left <= 0 {
-				break
-			}
+		for left := margin; left > 0; left = time.Until(began.Add(time.Duration(e.allowed.Load()) + margin)) {
 			<-time.After(min(left, margin)) // the permitted time may change meanwhile
 		}
 		printed := make(chan struct{})
