@@ -247,11 +247,7 @@ func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error)
 
 // legacySettings lists the paths of the settings of the retired interfaces that the files contain.
 func (l *Loaded) legacySettings() (paths []string) {
-	for _, section := range []string{"legacy", "v1", "graphql"} {
-		if l.positions.Contains(section) {
-			paths = append(paths, section)
-		}
-	}
+	paths = slices.DeleteFunc([]string{"legacy", "v1", "graphql"}, func(path string) bool { return !l.positions.Contains(path) })
 	for i := range l.Config.Orgs {
 		if len(l.Config.Orgs[i].Brownouts) > 0 {
 			paths = append(paths, fault.Index("orgs", i)+".brownouts")
