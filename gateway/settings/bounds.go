@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -81,7 +82,7 @@ func (b *OrgBounds) Check(o *Org) error {
 	errs.If(accrues && o.Horizon > 0 && o.Horizon < ledger.DefaultHorizon, "horizon", "must be at least 1h (org_bounds)")
 	errs.If(accrues && o.Runs.Reserve == ledger.ReserveExpected, "runs.reserve", "must be %s (org_bounds)", ledger.ReserveWorst)
 	errs.If(len(o.Keys) > b.MaxKeys(), "keys", "has %d keys, at most %d are permitted (org_bounds)", len(o.Keys), b.MaxKeys())
-	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
+	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))
 	}
@@ -101,13 +102,13 @@ func variable(id string) string {
 // literal escapes a string, so that the result is a pattern that matches only the string.
 var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`) //nolint:gochecknoglobals // never changed
 
-// permit returns an error if an organisation may not refer to a secret.
-func (b *OrgBounds) permit(org string, s *strictyaml.Secret) error {
+// permit returns an error if an organisation may not refer to a secret, or if the file of a secret is outside the permitted directories.
+func (b *OrgBounds) permit(o *Org, s *strictyaml.Secret) error {
 	env, file := s.Reference()
-	if env != "" && b.Env != nil && !within(b.Env, variable(org), env) || file != "" && b.Files != nil && !b.allowsFile(org, file) {
+	if env != "" && b.Env != nil && !within(b.Env, variable(o.ID), env) || file != "" && b.Files != nil && !b.allowsFile(o.ID, file) {
 		return errors.New(s.Source() + " is not permitted for the organisation (org_bounds)")
 	}
-	return nil
+	return files.Cause(b.SecretFile(o, file).Check())
 }
 
 // allowsFile reports whether the setting credential_files permits an organisation to name a file.

@@ -57,7 +57,6 @@ func (b *OrgBounds) confine(o *Org) error {
 			return nil
 		}),
 		o.CheckDestinations(),
-		b.checkSecrets(o),
 	)
 }
 
@@ -83,14 +82,6 @@ func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
 		p.Confine(dir, dir)
 	}
 	return p
-}
-
-// checkSecrets returns a fault for each file of a secret that is outside the permitted directories.
-func (b *OrgBounds) checkSecrets(o *Org) error {
-	return strictyaml.Each(o, func(s *strictyaml.Secret) error {
-		_, file := s.Reference()
-		return files.Cause(b.SecretFile(o, file).Check())
-	})
 }
 
 // CheckDestinations returns a fault for each path or URL of the organisation that it may not reach. The result can change when symbolic
