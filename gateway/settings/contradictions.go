@@ -18,9 +18,9 @@ import (
 // the path of its setting. The parameter written is a function that reports whether the configuration file contains a value at a path.
 func (c *Config) Warnings(written func(path string) bool) error {
 	errs := append(c.Timeouts.contradictions(), c.unused(written)...)
-	c.unwatched(&errs)
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
+		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(o.unwatched(c)...)))
 		if o.WarningsReported() {
 			continue
 		}

@@ -62,17 +62,15 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	return errs
 }
 
-// unwatched adds warnings about weights of teams that no limit uses, and about weekly reports without a receiver.
-func (c *Config) unwatched(errs *fault.Found) {
-	for i := range c.Orgs {
-		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", at+".alerts.report",
-			"is not sent to any receiver: set alerts.webhook.url or spend.reports")
-		for j, t := range o.Teams {
-			errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index(at+".teams", j)+".weight",
-				"has no effect without limits.fair_share.enabled")
-		}
+// unwatched returns warnings about weights of teams that no limit uses, and about weekly reports without a receiver.
+func (o *Org) unwatched(c *Config) fault.Found {
+	var errs fault.Found
+	errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", "alerts.report",
+		"is not sent to any receiver: set alerts.webhook.url or spend.reports")
+	for i, t := range o.Teams {
+		errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index("teams", i)+".weight", "has no effect without limits.fair_share.enabled")
 	}
+	return errs
 }
 
 // limitsAccrual reports whether a budget limits the cost accrued in a period or in total.
