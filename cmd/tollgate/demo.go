@@ -155,14 +155,6 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	return group.Wait()
 }
 
-// logsIn returns the settings that write the audit log and the decision log to a directory.
-func logsIn(directory string) string {
-	file := func(name string) string {
-		return "{file: {path: " + strconv.Quote(filepath.Join(directory, name)) + "}}\n"
-	}
-	return "audit: " + file("audit.jsonl") + "decisions: " + file("decisions.jsonl")
-}
-
 // brandEnv is the environment variable with the platform's name as it appears in identifiers of the retired interfaces. The name cannot be
 // derived from the emulator's address.
 const brandEnv = "TOLLGATE_BRAND"
@@ -185,7 +177,9 @@ func demoConfig(f demoFlags, public, directory string, envoy *demoEnvoy) (*confi
 	if envoy != nil {
 		text = envoy.configure(text)
 	}
-	text += logsIn(directory)
+	for _, log := range []string{"audit", "decisions"} {
+		text += fmt.Sprintf("%s: {file: {path: %q}}\n", log, filepath.Join(directory, log+".jsonl"))
+	}
 	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey, "DEMO_REDIS_URL": f.redis}
 	return config.Parse("demo.yaml", []byte(text), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
