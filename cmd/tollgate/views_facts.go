@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -11,15 +12,13 @@ import (
 // outcomesPage has a row for each bucket.
 func outcomesPage(o *decisions.OutcomeCounts, a asked) page {
 	s := sheet{{"start", "team", "allowed", "denied", "throttled", "failed"}}
-	if a.Get("by") == "" {
-		s = sheet{{"start", "allowed", "denied", "throttled", "failed"}}
-	}
 	for _, c := range o.Counts {
-		line := []any{c.Start, c.Team, c.Allowed, c.Denied, c.Throttled, c.Failed}
-		if a.Get("by") == "" {
-			line = append(line[:1:1], line[2:]...)
+		s.add(c.Start, c.Team, c.Allowed, c.Denied, c.Throttled, c.Failed)
+	}
+	if a.Get("by") == "" { // without teams
+		for i := range s {
+			s[i] = slices.Delete(s[i], 1, 2)
 		}
-		s = append(s, line)
 	}
 	t := o.Total
 	return page{
@@ -39,11 +38,7 @@ func comparedPage(c *money.Comparison, a asked) page {
 	s := sheet{append(header, "usd", "previous", "difference", "percent")}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		var line []any
-		for _, by := range groups {
-			line = append(line, costCells(&r.CostGroup, by)...)
-		}
-		s = append(s, append(line, usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
+		s = append(s, append(costCells(&r.CostGroup, groups), usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
 	}
 	p.sheets = []sheet{s}
 	return p.more(c.Next)

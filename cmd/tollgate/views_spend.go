@@ -112,9 +112,7 @@ func costsPage(c *money.Costs, a asked) page {
 		if timed {
 			row = append(row, r.Start)
 		}
-		for _, by := range groups {
-			row = append(row, costCells(&r.CostGroup, by)...)
-		}
+		row = append(row, costCells(&r.CostGroup, groups)...)
 		s = append(s, append(row, usd(r.USD)))
 	}
 	if a.out.people() {
@@ -137,15 +135,20 @@ func grouping(a asked) (groups []string, columns []any) {
 	return groups, columns
 }
 
-// costCells returns the cells of one group.
-func costCells(r *money.CostGroup, by string) []any {
-	if label, ok := strings.CutPrefix(by, "label:"); ok {
-		return []any{r.Labels[label]}
+// costCells returns the cells of a row of costs that name its groups.
+func costCells(r *money.CostGroup, groups []string) (cells []any) {
+	names := map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}
+	for _, by := range groups {
+		switch label, isLabel := strings.CutPrefix(by, "label:"); {
+		case isLabel:
+			cells = append(cells, r.Labels[label])
+		case by == "resource":
+			cells = append(cells, r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter)
+		default:
+			cells = append(cells, names[by])
+		}
 	}
-	if by == "resource" {
-		return []any{r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter}
-	}
-	return []any{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
+	return cells
 }
 
 func forecastPage(f *money.Forecasts, _ asked) page {
