@@ -19,10 +19,8 @@ import (
 // completionTime limits how long a shell waits for a gateway.
 const completionTime = time.Second
 
-type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
-
 // complete registers the completion of a flag.
-func complete(cmd *cobra.Command, flag string, with completion) {
+func complete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	must(cmd.RegisterFlagCompletionFunc(flag, with))
 }
 

@@ -23,8 +23,7 @@ func plain(t reflect.Type) view {
 		if err := json.Unmarshal(text, v.Interface()); err != nil {
 			return page{}, err
 		}
-		v = reflect.Indirect(v)
-		if v.Kind() == reflect.Pointer {
+		for v.Kind() == reflect.Pointer {
 			v = v.Elem()
 		}
 		return plainPage(v), nil

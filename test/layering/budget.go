@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 12059},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6515},
-		{"command line", []string{"cmd/tollgate"}, 6997},
+		{"command line", []string{"cmd/tollgate"}, 6995},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 10027},
 	}
