@@ -98,6 +98,9 @@ type TokenError struct {
 	Wait time.Duration
 }
 
+// Unwrap returns the refusal.
+func (e TokenError) Unwrap() error { return e.RefusedError }
+
 // rejected returns the error for a rejected token.
 func rejected(status int, reason string, wait time.Duration) TokenError {
 	return TokenError{adminapi.RefusedError{Status: status, Reason: reason}, wait}

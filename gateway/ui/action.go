@@ -18,59 +18,77 @@ func actionPath(r *adminapi.Endpoint) string { return Path + actionName(r) }
 // actionName returns the name of an endpoint's action.
 func actionName(r *adminapi.Endpoint) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 
-// action returns a handler that calls an endpoint with the fields of a form. The field back is the address of the page to show next.
-func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
+// action returns a handler that calls an endpoint with the fields of a form.
+func (c *Console) action(r *adminapi.Endpoint) func(v *visit) error {
 	name := actionName(r)
-	return func(v *visit) {
-		form, back, err := v.sent()
-		if err == nil {
-			_, err = r.Admit(v.scope, form.Get("org"))
+	return func(v *visit) error {
+		if _, err := r.Admit(v.scope, v.r.PostFormValue("org")); err != nil {
+			return err
 		}
-		if err != nil {
-			v.fail(adminapi.StatusOf(err))
-			return
-		}
-		if ask := unconfirmed(name, form); ask != nil {
-			v.confirm(ask, "")
-			return
-		}
-		values := maps.Clone(form)
-		values.Del(confirmedField)
-		if name == "approvals/deny" { // its button submits the conditions of an approval, too
-			values.Del("for")
-			values.Del("max_usd")
-		}
-		if r.Pattern == createKey {
-			values = keyForm(values)
-		}
-		answer, err := adminapi.Call[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
-		c.problems.forget(v.org)
-		if err != nil {
-			v.again(name, form, back, err)
-			return
-		}
-		if r.Pattern == createKey || r.Pattern == rotateKey {
-			made, err := as[secret](answer)
-			if err != nil {
-				v.fail(adminapi.StatusOf(err))
-				return
+		return v.submit(name, func(form url.Values) (any, error) {
+			switch name {
+			case "approvals/deny": // its button submits the conditions of an approval, too
+				form.Del("for")
+				form.Del("max_usd")
+			case createAction:
+				form = keyForm(form)
 			}
-			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})
-			return
-		}
-		if by := form.Get("by"); v.scope.Anonymous && by != "" && len(by) <= maxName {
-			c.setCookie(v.w, v.r, nameCookie, url.QueryEscape(by), lookTime)
-		}
-		v.leave(outcome(name, form, answer))
-		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
+			defer c.problems.forget(v.org)
+			return adminapi.Call[any](v.r.Context(), c.rows, r.Pattern, v.scope, form, nil)
+		})
 	}
 }
 
-// Patterns of endpoints with a response that is shown only once.
+// Actions with a response that is shown only once.
 const (
-	createKey = "POST /admin/keys/create"
-	rotateKey = "POST /admin/keys/rotate"
+	createAction = "keys/create"
+	rotateAction = "keys/rotate"
 )
+
+// submit handles the form of an action. It asks for confirmation if the action requires it, and then calls perform with a copy of the
+// submitted fields. The field back is the address of the page to show next.
+func (v *visit) submit(action string, perform func(form url.Values) (any, error)) error {
+	form, back, err := v.sent()
+	if err != nil {
+		return err
+	}
+	if ask := unconfirmed(action, form); ask != nil {
+		v.confirm(ask)
+		return nil
+	}
+	fields := maps.Clone(form)
+	fields.Del(confirmedField)
+	answer, err := perform(fields)
+	switch status, reason := adminapi.StatusOf(err); {
+	case status == http.StatusUnauthorized:
+		return err
+	case err != nil:
+		v.again(action, form, back, status, reason)
+		return nil
+	case action == createAction || action == rotateAction:
+		return v.showSecret(answer)
+	}
+	if by := form.Get("by"); v.scope.Anonymous && by != "" && len(by) <= maxName {
+		v.setCookie(v.w, v.r, nameCookie, url.QueryEscape(by), lookTime)
+	}
+	v.leave(outcome(action, form, answer))
+	http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
+	return nil
+}
+
+// showSecret shows the secret of a key in the response of an action.
+func (v *visit) showSecret(answer any) error {
+	made, err := as[secret](answer)
+	if err != nil {
+		return err
+	}
+	page := "keys"
+	if v.rows == nil {
+		page = "mykeys"
+	}
+	v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: page, Data: made})
+	return nil
+}
 
 // secret holds a new key, or a key with a rotated secret.
 type secret struct {

@@ -23,12 +23,15 @@ type part[T any] struct {
 // OK reports whether the call succeeded.
 func (p part[T]) OK() bool { return p.Status == 0 }
 
+// partOf returns the part for the result of an API call.
+func partOf[T any](x T, err error) part[T] {
+	status, fault := adminapi.StatusOf(err)
+	return part[T]{x, fault, status}
+}
+
 // ask calls an endpoint for a part of a page.
-func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
-	var err error
-	out.Is, err = reply[T](v, pattern, values, nil)
-	out.Status, out.Fault = adminapi.StatusOf(err)
-	return out
+func ask[T any](v *visit, pattern string, values url.Values) part[T] {
+	return partOf(reply[T](v, pattern, values, nil))
 }
 
 // reply calls an endpoint. It adds the organisation of the page if the endpoint has that parameter and values does not set it.

@@ -89,21 +89,19 @@ func (v *visit) dryRun() dryRun {
 }
 
 // explain shows the result of a hypothetical request. The request is neither sent to the platform nor counted.
-func (c *Console) explain(v *visit) {
+func (v *visit) explain() error {
 	d := v.dryRun()
 	text, err := json.Marshal(d.Asked)
 	if err != nil {
-		v.fail(http.StatusBadRequest, err.Error())
-		return
+		return err
 	}
-	status, fault := http.StatusOK, ""
 	report, err := reply[explain.Report](v, explainRow, nil, text)
-	if err != nil {
-		status, fault = adminapi.StatusOf(err)
-	} else {
+	status, fault := adminapi.StatusOf(err)
+	if err == nil {
 		view := v.described(&report)
 		view.Sent, d.Report = d.Asked.Body, &view
 	}
 	v.readBadges()
-	v.render(status, "dryrun", frame{Title: "Dry run", Page: "dryrun", Fault: fault, Data: d})
+	v.render(cmp.Or(status, http.StatusOK), "dryrun", frame{Title: "Dry run", Page: "dryrun", Fault: fault, Data: d})
+	return nil
 }

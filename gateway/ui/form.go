@@ -65,20 +65,15 @@ func oldSecret(overlap string) string {
 }
 
 // confirm shows the confirmation of a form.
-func (v *visit) confirm(c *confirmation, page string) {
+func (v *visit) confirm(c *confirmation) {
 	c.Action = v.r.URL.Path
 	v.readBadges()
-	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Page: page, Data: c})
+	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Data: c})
 }
 
 // again shows the page of a form after a failed submission, with the error and the submitted values. If the page cannot show the form,
 // again shows only the error.
-func (v *visit) again(action string, form url.Values, back string, err error) {
-	status, fault := adminapi.StatusOf(err)
-	v.retry(action, form, back, status, fault)
-}
-
-func (v *visit) retry(action string, form url.Values, back string, status int, fault string) {
+func (v *visit) again(action string, form url.Values, back string, status int, fault string) {
 	at, err := url.Parse(back)
 	i := -1
 	if err == nil {
@@ -98,13 +93,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 		next.r.SetPathValue(name, value)
 	}
 	next.action, next.typed, next.failure = action, form, fault
-	next.enter(p)
-	var data any
-	var missing string
-	data, _, missing = p.load(&next)
-	if !p.counts {
-		next.readBadges()
-	}
+	data, _, missing := next.loaded(p)
 	if data == nil {
 		v.fail(status, fault)
 		return

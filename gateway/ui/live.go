@@ -16,11 +16,11 @@ const decisionStream = "GET /admin/decisions/stream"
 
 // live sends the decisions that match the page's filter as server-sent events. The stream ends when the session ends or the role is
 // revoked.
-func (c *Console) live(v *visit) {
+func (v *visit) live() error {
 	asked := v.query(decisionStream)
 	org := cmp.Or(asked.Get("org"), v.org)
 	v.scope.StillAllowed = func(ctx context.Context) bool {
-		again := &visit{Console: c, r: v.r.WithContext(ctx)}
+		again := &visit{Console: v.Console, r: v.r.WithContext(ctx)}
 		if again.identify() != nil {
 			return false
 		}
@@ -28,11 +28,10 @@ func (c *Console) live(v *visit) {
 		return err == nil && now == org
 	}
 	stream, err := reply[adminapi.Writer](v, decisionStream, asked, nil)
-	if err != nil {
-		v.fail(adminapi.StatusOf(err))
-		return
+	if err == nil {
+		admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
 	}
-	admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
+	return err
 }
 
 // liveAddress returns the address of the event stream, or "" if the page shows older requests.

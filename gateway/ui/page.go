@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
@@ -65,45 +66,48 @@ func (p *page) wildcard(path string) (name, value string) {
 // entry returns the name of the page that is highlighted in the navigation.
 func (p *page) entry() string { return cmp.Or(p.under, p.name) }
 
-// show serves a page. It reads the badges of the navigation concurrently with the page's data.
-func (c *Console) show(v *visit, p *page) {
+// show serves a page.
+func (v *visit) show(p *page) error {
 	ctx, cancel := context.WithTimeout(v.r.Context(), operator.PartsTime)
 	defer cancel()
 	v.patient, v.r = v.r, v.r.WithContext(ctx)
-	v.enter(p)
-	var data any
-	var status int
-	var fault string
-	load := func() { data, status, fault = p.load(v) }
-	if v.period.Fault != "" {
-		load = func() { status, fault = http.StatusBadRequest, v.period.Fault }
-	}
-	parts := []func(){load}
-	if !p.counts || v.period.Fault != "" {
-		parts = append(parts, v.readBadges)
-	}
-	together(parts...)
+	data, status, fault := v.loaded(p)
 	switch d := data.(type) {
 	case requestData:
 		v.org = d.Caller.Org
 	case searchData:
 		if status == 0 && d.only != "" {
 			http.Redirect(v.w, v.r, d.only, http.StatusSeeOther)
-			return
+			return nil
 		}
 	}
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
-		v.toLogin()
+		return errNoSession
 	case status != 0 && data == nil:
 		v.render(status, "fault", frame{Title: faultTitle(status), Page: p.entry(), Fault: fault})
 	default:
 		v.render(cmp.Or(status, http.StatusOK), p.name, frame{Title: p.title, Page: p.entry(), Fault: fault, Data: data})
 	}
+	return nil
 }
 
-// enter sets the page and the time range of the visit.
-func (v *visit) enter(p *page) {
+// loaded returns the data of a page. It reads the badges of the navigation concurrently.
+func (v *visit) loaded(p *page) (data any, status int, fault string) {
+	err := v.enter(p)
+	if err == nil && p.counts {
+		return p.load(v)
+	}
+	together(v.readBadges, func() {
+		if status, fault = adminapi.StatusOf(err); err == nil {
+			data, status, fault = p.load(v)
+		}
+	})
+	return data, status, fault
+}
+
+// enter sets the page and the time range of the visit. It returns an error if the address specifies an invalid time range.
+func (v *visit) enter(p *page) error {
 	v.page = p
 	if p.period != "" {
 		v.period = newPeriod(v.r.URL.Query(), p.period, v.now(), v.zone())
@@ -111,6 +115,10 @@ func (v *visit) enter(p *page) {
 	if p.costs {
 		v.period = v.period.stored(v.now(), v.hourlyDays)
 	}
+	if v.period.Fault != "" {
+		return adminapi.BadRequestError{Reason: v.period.Fault}
+	}
+	return nil
 }
 
 // pageNamed returns the page with the given template name.

@@ -91,4 +91,6 @@ const (
 	revisionRow    = "GET /admin/config/revisions"
 	snoozeRow      = "POST /admin/spend/snooze"
 	reconcileRow   = "POST /admin/spend/reconcile"
+	createKey      = "POST /admin/keys/create"
+	rotateKey      = "POST /admin/keys/rotate"
 )

@@ -124,10 +124,9 @@ func (p *playground) run(v *visit, do string) (status int, fault string) {
 
 // playground handles the form. It redirects to an address that contains the draft, so that the page can be shared and the browser's history
 // retains the draft. A draft that is too long for an address is evaluated directly. The draft never takes effect.
-func (c *Console) playground(v *visit) {
+func (v *visit) playground() error {
 	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
-		v.fail(adminapi.StatusOf(err))
-		return
+		return err
 	}
 	lines := strings.NewReplacer("\r\n", "\n") // forms submit CRLF
 	p := &playground{
@@ -145,11 +144,12 @@ func (c *Console) playground(v *visit) {
 	if draft := p.pack(); len(draft) <= maxAddress {
 		q := url.Values{"org": {v.org}, "draft": {draft}, "do": {do}, "since": {p.Since}}
 		http.Redirect(v.w, v.r, address(v.path+"playground", q, []string{"decision", p.Decision}), http.StatusSeeOther)
-		return
+		return nil
 	}
 	p.TooLong = true
 	status, fault := p.run(v, do)
 	v.render(cmp.Or(status, http.StatusOK), "playground", frame{Title: "Playground", Page: "playground", Fault: fault, Data: *p})
+	return nil
 }
 
 func (p *playground) replay(v *visit) error {

@@ -6,12 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
+	"net/http"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
@@ -28,7 +29,7 @@ const (
 )
 
 // errNoSession means that a cookie refers to no session.
-var errNoSession = errors.New("the session does not exist or has expired")
+var errNoSession error = adminapi.RefusedError{Status: http.StatusUnauthorized, Reason: "the session does not exist or has expired"}
 
 // session is the stored form of a session. Neither the cookie's value nor the token can be derived from it.
 type session struct {

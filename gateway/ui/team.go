@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -56,7 +55,7 @@ func NewTeam(deps Team, sessions *Sessions) *Console {
 	}
 	c.serveCommon()
 	for _, a := range acts() {
-		c.mux.HandleFunc("POST "+teamPath+a.path, c.visited(func(v *visit) { v.act(a) }))
+		c.mux.HandleFunc("POST "+teamPath+a.path, c.visited(func(v *visit) error { return v.act(a) }))
 	}
 	return c
 }
@@ -127,8 +126,8 @@ func (c members) ask(r *http.Request, token string, s *session, method, path str
 // asked decodes a response of the data listener. For a response with status 400 or above, it returns an [admin.TokenError].
 func asked[T any](a Answer) (out T, err error) {
 	if a.Status < http.StatusBadRequest {
-		if len(a.Body) > 0 {
-			err = json.Unmarshal(a.Body, &out)
+		if len(a.Body) > 0 && json.Unmarshal(a.Body, &out) != nil {
+			err = adminapi.RefusedError{Status: http.StatusInternalServerError, Reason: "the gateway's response cannot be decoded"}
 		}
 		return out, err
 	}
@@ -144,17 +143,8 @@ func asked[T any](a Answer) (out T, err error) {
 }
 
 // own calls a caller route for a part of a page.
-func own[T any](v *visit, path string, query url.Values) (out part[T]) {
-	answer, err := asked[T](v.askOwn(http.MethodGet, path, query, nil))
-	out.Is = answer
-	refused, isRefused := errors.AsType[admin.TokenError](err)
-	switch {
-	case isRefused:
-		out.Status, out.Fault = refused.Status, refused.Reason
-	case err != nil:
-		out.Status, out.Fault = http.StatusInternalServerError, "the gateway's response cannot be decoded"
-	}
-	return out
+func own[T any](v *visit, path string, query url.Values) part[T] {
+	return partOf(asked[T](v.askOwn(http.MethodGet, path, query, nil)))
 }
 
 // askOwn calls a route under /tollgate/ on behalf of the principal.
@@ -174,8 +164,6 @@ type act struct {
 	fields []string
 	// content is the request body. It may be empty.
 	content string
-	// key reports that the fields describe a key, and secret that the response contains a key's secret.
-	key, secret bool
 }
 
 func acts() []act {
@@ -184,54 +172,28 @@ func acts() []act {
 		{path: "approvals/deny", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
 		{path: "resources/snooze", method: http.MethodPost, route: "snooze/{id}", fields: []string{"for"}},
 		{path: "resources/stop", method: http.MethodPost, route: "/v2/pods/{id}/action", content: `{"action":"stop"}`},
-		{path: "keys/create", method: http.MethodPost, route: "keys", key: true, secret: true},
-		{path: "keys/rotate", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
+		{path: createAction, method: http.MethodPost, route: "keys"},
+		{path: rotateAction, method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}},
 		{path: "keys/revoke", method: http.MethodDelete, route: "keys/{id}"},
 	}
 }
 
-// act sends the form to its route.
-func (v *visit) act(a act) {
-	form, back, err := v.sent()
-	if err != nil {
-		v.fail(adminapi.StatusOf(err))
-		return
-	}
-	if ask := unconfirmed(a.path, form); ask != nil {
-		v.confirm(ask, "")
-		return
-	}
-	query := url.Values{}
-	for _, name := range a.fields {
-		if value := strings.TrimSpace(form.Get(name)); value != "" {
-			query.Set(name, value)
+// act sends a form to its route.
+func (v *visit) act(a act) error {
+	return v.submit(a.path, func(form url.Values) (any, error) {
+		query := url.Values{}
+		for _, name := range a.fields {
+			if value := strings.TrimSpace(form.Get(name)); value != "" {
+				query.Set(name, value)
+			}
 		}
-	}
-	var body []byte
-	if a.content != "" {
-		body = []byte(a.content)
-	}
-	if a.key {
-		body = []byte(keyForm(form).Get("spec"))
-	}
-	answer, err := asked[map[string]any](v.askOwn(a.method, strings.Replace(a.route, "{id}", url.PathEscape(form.Get("id")), 1), query, body))
-	refused, isRefused := errors.AsType[admin.TokenError](err)
-	switch {
-	case isRefused && refused.Status == http.StatusUnauthorized:
-		v.toLogin()
-	case isRefused:
-		v.retry(a.path, form, back, refused.Status, refused.Reason)
-	case err != nil:
-		v.fail(http.StatusInternalServerError, "the gateway's response cannot be decoded")
-	case a.secret:
-		made, err := as[secret](answer)
-		if err != nil {
-			v.fail(adminapi.StatusOf(err))
-			return
+		var body []byte
+		if a.content != "" {
+			body = []byte(a.content)
 		}
-		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})
-	default:
-		v.leave(outcome(a.path, form, answer))
-		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
-	}
+		if a.path == createAction {
+			body = []byte(keyForm(form).Get("spec"))
+		}
+		return asked[any](v.askOwn(a.method, strings.Replace(a.route, "{id}", url.PathEscape(form.Get("id")), 1), query, body))
+	})
 }

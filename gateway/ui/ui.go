@@ -3,7 +3,6 @@ package ui
 import (
 	"crypto/rand"
 	"embed"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -89,11 +88,11 @@ func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions, hourl
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
-	c.mux.HandleFunc("GET /ui/cost.csv", c.visited(c.costCSV))
-	c.mux.HandleFunc("GET /ui/focus.csv", c.visited(c.focusCSV))
-	c.mux.HandleFunc("GET "+livePath, c.visited(c.live))
-	c.mux.HandleFunc("POST /ui/dry-run", c.visited(c.explain))
-	c.mux.HandleFunc("POST /ui/playground", c.visited(c.playground))
+	c.mux.HandleFunc("GET /ui/cost.csv", c.visited((*visit).costCSV))
+	c.mux.HandleFunc("GET /ui/focus.csv", c.visited((*visit).focusCSV))
+	c.mux.HandleFunc("GET "+livePath, c.visited((*visit).live))
+	c.mux.HandleFunc("POST /ui/dry-run", c.visited((*visit).explain))
+	c.mux.HandleFunc("POST /ui/playground", c.visited((*visit).playground))
 	return c
 }
 
@@ -113,19 +112,20 @@ func (c *Console) serveCommon() {
 	c.mux.HandleFunc("GET "+c.path+callbackPath, c.fromIssuer)
 	c.mux.HandleFunc("GET "+c.path, c.visited((*visit).noPage))
 	for _, p := range c.pages {
-		c.mux.Handle("GET "+c.path+p.below(), wire.Compress(c.visited(func(v *visit) { c.show(v, p) })))
+		c.mux.Handle("GET "+c.path+p.below(), wire.Compress(c.visited(func(v *visit) error { return v.show(p) })))
 	}
 }
 
 // noPage responds to a request for an address without a page. If the address without its trailing slash has a page, noPage redirects to it.
-func (v *visit) noPage() {
+func (v *visit) noPage() error {
 	at, slash := strings.CutSuffix(strings.TrimPrefix(v.r.URL.Path, v.path), "/")
 	if slash && slices.ContainsFunc(v.pages, func(p *page) bool { return at != "" && p.serves(at) }) {
 		http.Redirect(v.w, v.r, address(strings.TrimSuffix(v.r.URL.EscapedPath(), "/"), v.r.URL.Query(), nil), http.StatusMovedPermanently)
-		return
+		return nil
 	}
 	v.readBadges()
 	v.render(http.StatusNotFound, "fault", frame{Title: "Page not found", Fault: "No page has this address. It may be misspelt, or the page may have moved"})
+	return nil
 }
 
 // Before returns a handler that serves the console and passes requests for other paths to next.
@@ -183,28 +183,31 @@ type visit struct {
 	patient *http.Request
 }
 
-// visited calls next for requests of authenticated users. It redirects requests without a valid session to the login page, and responds to
-// all other failures with an error page.
-func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
+// visited calls next for requests of authenticated users. It responds to other requests, and to errors of next; see refuse.
+func (c *Console) visited(next func(v *visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Console: c, w: w, r: r}
 		err := v.identify()
-		refused, isRefused := errors.AsType[admin.TokenError](err)
-		switch {
-		case errors.Is(err, errNoSession) || isRefused && refused.Status == http.StatusUnauthorized:
-			v.toLogin()
-		case isRefused:
-			v.fail(refused.Status, refused.Reason)
-		case err != nil:
-			v.fail(adminapi.StatusOf(err))
-		default:
-			if err := v.choose(); err != nil {
-				v.fail(adminapi.StatusOf(err))
-				return
-			}
-			next(v)
+		if err == nil {
+			err = v.choose()
+		}
+		if err == nil {
+			err = next(v)
+		}
+		if err != nil {
+			v.refuse(err)
 		}
 	}
+}
+
+// refuse redirects a request without a valid session to the login page, and responds to all other failures with an error page.
+func (v *visit) refuse(err error) {
+	status, reason := adminapi.StatusOf(err)
+	if status == http.StatusUnauthorized {
+		v.toLogin()
+		return
+	}
+	v.fail(status, reason)
 }
 
 // toLogin redirects a browser to the login page, which then leads back to the requested page.
