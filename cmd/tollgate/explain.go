@@ -127,9 +127,8 @@ func explainOffline(ctx context.Context, path string, body *operator.ExplainBody
 		return nil, err
 	}
 	defer g.Close()
-	q := body.Request()
-	q.Offline = true
-	return g.Questions().Explain(ctx, q)
+	body.Offline = true
+	return g.Questions().Explain(ctx, body)
 }
 
 // question returns the request described by flags, arguments and a captured file.

@@ -24,24 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// ExplainRequest asks for a prediction of the outcome of a caller's request. It contains the ID of the caller's key but not the key itself.
-// Operators can therefore predict requests of any caller. A prediction sends only read requests to the platform.
-type ExplainRequest struct {
-	// Method and Target belong to the request line. Target may include a query.
-	Method, Target string
-	// Header holds relevant headers, such as Content-Type. If it is not set and there is a body, the content type is JSON.
-	Header http.Header
-	Body   string
-	// Key is the ID of a configured key. Org is its organisation; it can be omitted if only one organisation has a key with that
-	// ID.
-	Org, Key string
-	// Team and Roles describe a caller without a key.
-	Team  string
-	Roles []identity.Role
-	// Offline disables reads from the platform and from the shared store.
-	Offline bool
-}
-
 // explainTimeout limits one explanation, including reads.
 const explainTimeout = 30 * time.Second
 
@@ -79,7 +61,7 @@ func (a *Explainer) dryRun() *explain.DryRun {
 
 // Explain predicts the outcome of a request with the configuration in force. It sends only read requests. It does not count the request or
 // store anything. It returns an error if the request is invalid.
-func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
+func (a *Explainer) Explain(ctx context.Context, q *ExplainBody) (*explain.Report, error) {
 	caller, err := a.caller(q)
 	if err != nil {
 		return nil, err
@@ -102,28 +84,28 @@ func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.
 	return filter.JSONResponse(a.dryRun().Estimate(ctx, ex))
 }
 
-// request converts the description into a request.
-func (q *ExplainRequest) request() (filter.Inbound, error) {
-	path, query, _ := strings.Cut(q.Target, "?")
-	if q.Method == "" || !strings.HasPrefix(path, "/") {
+// request converts the description into a request. A body without a content type is JSON.
+func (b *ExplainBody) request() (filter.Inbound, error) {
+	path, query, _ := strings.Cut(b.Path, "?")
+	if b.Method == "" || !strings.HasPrefix(path, "/") {
 		return filter.Inbound{}, adminapi.BadRequestError{Reason: "method and a path that starts with / are required"}
 	}
-	h := q.Header.Clone()
-	if h == nil {
-		h = make(http.Header, 1)
+	h := make(http.Header, len(b.Header)+1)
+	for name, value := range b.Header {
+		h.Set(name, value)
 	}
 	h.Del("Authorization")
-	if q.Body != "" && h.Get("Content-Type") == "" {
+	if b.Body != "" && h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json")
 	}
 	return filter.Inbound{
-		Door: "explain", Method: q.Method, Path: path, Query: query, Major: 1, Minor: 1,
-		Header: h, Length: int64(len(q.Body)), Body: []byte(q.Body),
+		Door: "explain", Method: b.Method, Path: path, Query: query, Major: 1, Minor: 1,
+		Header: h, Length: int64(len(b.Body)), Body: []byte(b.Body),
 	}, nil
 }
 
 // caller returns the caller named by the request.
-func (a *Explainer) caller(q ExplainRequest) (*identity.Caller, error) {
+func (a *Explainer) caller(q *ExplainBody) (*identity.Caller, error) {
 	if q.Key != "" {
 		return a.keyCaller(q)
 	}
@@ -134,10 +116,14 @@ func (a *Explainer) caller(q ExplainRequest) (*identity.Caller, error) {
 	if missing := cmp.Or(s.OrgProblem(q.Org), s.TeamProblem(q.Org, q.Team)); missing != "" {
 		return nil, adminapi.BadRequestError{Reason: missing}
 	}
-	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
+	c := &identity.Caller{Org: q.Org, Team: q.Team}
+	for _, role := range q.Roles {
+		c.Roles = append(c.Roles, identity.Role(role))
+	}
+	return c, nil
 }
 
-func (a *Explainer) keyCaller(q ExplainRequest) (*identity.Caller, error) {
+func (a *Explainer) keyCaller(q *ExplainBody) (*identity.Caller, error) {
 	var found *identity.Caller
 	orgs := a.Config().Orgs
 	for i := range orgs {

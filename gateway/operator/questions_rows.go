@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
@@ -48,37 +47,28 @@ func (a *Explainer) explainPosted(ctx context.Context, s adminapi.Principal, p a
 	if q.Org = cmp.Or(q.Org, s.Org); s.Org != "" && q.Org != s.Org {
 		return nil, adminapi.BadRequestError{Reason: "org: the token is bound to organisation " + s.Org}
 	}
-	x, err := a.Explain(ctx, q.Request())
+	x, err := a.Explain(ctx, q)
 	if _, bad := errors.AsType[adminapi.BadRequestError](err); err != nil && !bad {
 		err = adminapi.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
 	return x, err
 }
 
-// ExplainBody is the body of a request for an explanation.
+// ExplainBody asks for a prediction of the outcome of a caller's request. It contains the ID of the caller's key but not the key itself.
+// Operators can therefore predict requests of any caller. A prediction sends only read requests to the platform.
 type ExplainBody struct {
 	Method string            `json:"method"`
 	Path   string            `json:"path"` // including the query
 	Header map[string]string `json:"header,omitempty"`
 	Body   string            `json:"body,omitempty"`
-	Org    string            `json:"org,omitempty"`
-	Key    string            `json:"key,omitempty"`
-	Team   string            `json:"team,omitempty"`
-	Roles  []string          `json:"roles,omitempty"`
-}
-
-// Request returns the request that the body describes.
-func (b *ExplainBody) Request() ExplainRequest {
-	q := ExplainRequest{
-		Method: b.Method, Target: b.Path, Header: make(http.Header, len(b.Header)), Body: b.Body, Org: b.Org, Key: b.Key, Team: b.Team,
-	}
-	for name, value := range b.Header {
-		q.Header.Set(name, value)
-	}
-	for _, role := range b.Roles {
-		q.Roles = append(q.Roles, identity.Role(role))
-	}
-	return q
+	// Key is the ID of a configured key. Org is its organisation; it can be omitted if only one organisation has a key with that ID.
+	Org string `json:"org,omitempty"`
+	Key string `json:"key,omitempty"`
+	// Team and Roles describe a caller without a key.
+	Team  string   `json:"team,omitempty"`
+	Roles []string `json:"roles,omitempty"`
+	// Offline disables reads from the platform and from the shared store.
+	Offline bool `json:"-"`
 }
 
 // parseQuestion decodes an ExplainBody.

@@ -43,7 +43,7 @@ func TestDeadlinesOfLegacyCreates(t *testing.T) {
 				_, body, _ := strings.Cut(raw, "\r\n\r\n")
 				for what, x := range map[string]any{
 					"explain of the decision": asOperator[map[string]any](t, d, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision")),
-					"explain":                 d.explain(t, operator.ExplainRequest{Method: "POST", Target: "/graphql", Key: "key_research", Body: body}),
+					"explain":                 d.explain(t, &operator.ExplainBody{Method: "POST", Path: "/graphql", Key: "key_research", Body: body}),
 				} {
 					text, err := json.Marshal(x)
 					if err != nil {

@@ -160,7 +160,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 }
 
 // explain asks what would become of a request.
-func (d *door) explain(t *testing.T, q operator.ExplainRequest) *explain.Report {
+func (d *door) explain(t *testing.T, q *operator.ExplainBody) *explain.Report {
 	t.Helper()
 	x, err := d.gateway.Questions().Explain(t.Context(), q)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestExplanationsComeTrue(t *testing.T) {
 		for _, tc := range cases {
 			before := len(d.platform.Calls())
 			limit := d.left(t, tc.key)
-			x := d.explain(t, operator.ExplainRequest{Method: tc.method, Target: tc.target, Key: tc.key, Body: tc.body})
+			x := d.explain(t, &operator.ExplainBody{Method: tc.method, Path: tc.target, Key: tc.key, Body: tc.body})
 			for _, c := range d.platform.Calls()[before:] {
 				if c.Method != http.MethodGet {
 					t.Errorf("%s: explaining made a %s %s", tc.name, c.Method, c.Path)
@@ -233,7 +233,7 @@ func TestAnExplanationOfAChangedBodyComesTrue(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		for count, status := range map[int]int{2: 0, 8: http.StatusForbidden} {
 			pod := fmt.Sprintf(`{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4","count":%d}}`, count)
-			x := d.explain(t, operator.ExplainRequest{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod})
+			x := d.explain(t, &operator.ExplainBody{Method: "POST", Path: "/v2/pods", Key: "key_platform", Body: pod})
 			if (x.Verdict == explain.Allowed) != (status == 0) || x.Status != status {
 				t.Errorf("%d GPUs: explained as %s %d %s, want %d", count, x.Verdict, x.Status, x.Detail, status)
 			}
@@ -253,7 +253,7 @@ func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const why = "$.disk: must be an integer"
-		x := d.explain(t, operator.ExplainRequest{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod4090})
+		x := d.explain(t, &operator.ExplainBody{Method: "POST", Path: "/v2/pods", Key: "key_platform", Body: pod4090})
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
 		var recorded explain.Report
 		d.asOperator(t, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"), "", &recorded)

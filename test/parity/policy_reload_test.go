@@ -328,7 +328,7 @@ func TestKillSwitch(t *testing.T) {
 		if n := len(d.platform.CallsTo("listPods")); n != 1 {
 			t.Errorf("%d lists reached the platform, want the other team's alone", n)
 		}
-		x := d.explain(t, operator.ExplainRequest{Method: "GET", Target: "/v2/pods", Key: "key_research"})
+		x := d.explain(t, &operator.ExplainBody{Method: "GET", Path: "/v2/pods", Key: "key_research"})
 		if len(x.ToPass) != 1 || !strings.HasPrefix(x.ToPass[0], "kill_switch: ") {
 			t.Errorf("to pass: %q", x.ToPass)
 		}

@@ -66,7 +66,7 @@ func TestImprovingStepByStep(t *testing.T) {
 				}
 			}
 		}
-		x := d.explain(t, operator.ExplainRequest{Method: "PATCH", Target: "/v2/serverless/" + id, Key: "key_platform", Body: `{"name":"g"}`})
+		x := d.explain(t, &operator.ExplainBody{Method: "PATCH", Path: "/v2/serverless/" + id, Key: "key_platform", Body: `{"name":"g"}`})
 		if len(x.ToPass) != 0 || len(x.Calls) != 1 || !strings.Contains(x.Calls[0].Policies[0].Message, "already violated this policy") {
 			t.Errorf("explained as %+v, to pass %q", x.Calls, x.ToPass)
 		}

@@ -133,7 +133,7 @@ func (d *door) keepSecrets(t *testing.T) map[string]string {
 	d.platform.AddFault(platform.Fault{Kind: platform.FaultDrop, Operation: "createSecret", After: true, Times: 1})
 	ask(201, "POST", path, `{"name":"lost","value":"`+hush+`"}`)
 	for what, body := range map[string]string{"create": create, "refused create": `{"name":"hush_other","value":"` + hush + `"}`} {
-		x, err := json.Marshal(d.explain(t, operator.ExplainRequest{Method: "POST", Target: path, Key: "key_research", Body: body}))
+		x, err := json.Marshal(d.explain(t, &operator.ExplainBody{Method: "POST", Path: path, Key: "key_research", Body: body}))
 		if err != nil {
 			t.Fatal(err)
 		}

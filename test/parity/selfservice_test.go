@@ -360,6 +360,6 @@ func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	}
 }
 
-func gatewayQuestion(key, method, target string) operator.ExplainRequest {
-	return operator.ExplainRequest{Org: "acme", Key: key, Method: method, Target: target}
+func gatewayQuestion(key, method, target string) *operator.ExplainBody {
+	return &operator.ExplainBody{Org: "acme", Key: key, Method: method, Path: target}
 }

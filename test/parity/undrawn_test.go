@@ -143,7 +143,7 @@ func TestDryRunKnowsTheCostOfAClass(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		list := request("GET", "/v2/pods", "key_research", "")
 		for i, want := range []int{200, 429} {
-			x := d.explain(t, operator.ExplainRequest{Method: "GET", Target: "/v2/pods", Key: "key_research"})
+			x := d.explain(t, &operator.ExplainBody{Method: "GET", Path: "/v2/pods", Key: "key_research"})
 			a := d.ask(t, list)
 			if refused := x.Status == 429; refused != (want == 429) || a.Status != want {
 				t.Errorf("call %d: explained as %d, answered %d, want %d", i+1, x.Status, a.Status, want)

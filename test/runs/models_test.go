@@ -193,7 +193,7 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)
 		}
 	}
-	report, err := r.gateway.Questions().Explain(t.Context(), operator.ExplainRequest{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
+	report, err := r.gateway.Questions().Explain(t.Context(), &operator.ExplainBody{Method: "POST", Path: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestPolicies(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.policy + " " + tc.field}, got); a.Status != 403 || diff != "" {
 				t.Errorf("%d %s; denials (-want +got):\n%s", a.Status, a.Body, diff)
 			}
-			report, err := r.gateway.Questions().Explain(t.Context(), operator.ExplainRequest{Method: "POST", Target: tc.target, Key: "key_research", Body: tc.body})
+			report, err := r.gateway.Questions().Explain(t.Context(), &operator.ExplainBody{Method: "POST", Path: tc.target, Key: "key_research", Body: tc.body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,8 +226,8 @@ func TestSecretsStayHidden(t *testing.T) {
 			"s3Config":{"accessId":"SECRET2","accessSecret":"SECRET3","bucketName":"b","endpointUrl":"https://SECRET4.example"}}`)
 		r.want(t, 200, "POST", base+"/openai/v1/chat/completions", strings.Replace(hello, "good morning", "private words", 1))
 		refused := r.ask(t, "POST", base+"/run", "key_research", `{"input":{},"s3Config":{"accessSecret":["SECRET5"]}}`)
-		explained, err := r.gateway.Questions().Explain(t.Context(), operator.ExplainRequest{
-			Method: "POST", Target: base + "/run", Key: "key_research", Body: `{"input":{"text":"private words"},"s3Config":{"accessSecret":"SECRET6"}}`,
+		explained, err := r.gateway.Questions().Explain(t.Context(), &operator.ExplainBody{
+			Method: "POST", Path: base + "/run", Key: "key_research", Body: `{"input":{"text":"private words"},"s3Config":{"accessSecret":"SECRET6"}}`,
 		})
 		if err != nil {
 			t.Fatal(err)
