@@ -27,10 +27,15 @@ type History struct {
 type Entry struct {
 	exchange *filter.Exchange
 	own      *Report
+
+	began time.Time
+	id    string // decision ID
 }
 
 // Ended returns the Entry for an ended exchange.
-func Ended(ex *filter.Exchange) Entry { return Entry{exchange: ex} }
+func Ended(ex *filter.Exchange) Entry {
+	return Entry{exchange: ex, began: ex.Event.Start, id: ex.Event.DecisionID}
+}
 
 // Report returns the report on the entry, with notes from the given explainers.
 func (p Entry) Report(noters filter.Explainers) *Report {
@@ -38,22 +43,6 @@ func (p Entry) Report(noters filter.Explainers) *Report {
 		return p.own
 	}
 	return (&reporter{noters: noters}).report(p.exchange)
-}
-
-// began returns the start time.
-func (p Entry) began() time.Time {
-	if p.own != nil {
-		return p.own.Time
-	}
-	return p.exchange.Event.Start
-}
-
-// id returns the decision ID.
-func (p Entry) id() string {
-	if p.own != nil {
-		return p.own.DecisionID
-	}
-	return p.exchange.Event.DecisionID
 }
 
 // hasPolicyResults reports whether any policy produced a result.
@@ -87,7 +76,7 @@ func NewHistory(size int, tell func(Entry)) *History {
 	half := max(1, size/2)
 	return &History{
 		onNotable: tell,
-		notable:   ring{items: make([]Entry, half)}, routine: ring{items: make([]Entry, half)},
+		notable:   ring{items: make([]Entry, 0, half)}, routine: ring{items: make([]Entry, 0, half)},
 	}
 }
 
@@ -107,7 +96,7 @@ func (h *History) Ended(ex *filter.Exchange) {
 }
 
 // AddOwn adds an action of the gateway itself.
-func (h *History) AddOwn(x *Report) { h.add(Entry{own: x}) }
+func (h *History) AddOwn(x *Report) { h.add(Entry{own: x, began: x.Time, id: x.DecisionID}) }
 
 func (h *History) add(p Entry) {
 	part, telling := &h.notable, p.own != nil || !isRoutine(p.exchange)
@@ -125,11 +114,11 @@ func (h *History) add(p Entry) {
 	}
 }
 
-// kept returns copies of both rings.
-func (h *History) kept() [2]ring {
+// kept returns all entries.
+func (h *History) kept() []Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return [2]ring{h.notable.clone(), h.routine.clone()}
+	return slices.Concat(h.notable.items, h.routine.items)
 }
 
 // isRoutine reports whether an exchange was a successful read without policy results, or was refused because of overload.
@@ -142,15 +131,12 @@ func isRoutine(ex *filter.Exchange) bool {
 // Find returns the report on an exchange in the history. ok is false if the history does not contain the exchange. chain may belong to a
 // newer configuration than the exchange, because the chains of all configurations have the same stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
-	for _, part := range h.kept() {
-		part.each(func(p Entry) bool {
-			if p.id() == decisionID {
-				x = p.Report(chain.Explainers())
-			}
-			return x == nil
-		})
+	for _, p := range h.kept() {
+		if p.id == decisionID {
+			return p.Report(chain.Explainers()), true
+		}
 	}
-	return x, x != nil
+	return nil, false
 }
 
 // Summary describes an exchange of the history in one line.
@@ -232,17 +218,11 @@ func (q Query) Newest(lists ...[]Summary) []Summary {
 
 // List returns the selected exchanges, newest first.
 func (h *History) List(q Query) []Summary {
-	var entries []Entry
-	for _, part := range h.kept() {
-		part.each(func(p Entry) bool {
-			entries = append(entries, p)
-			return true
-		})
-	}
-	slices.SortFunc(entries, func(a, b Entry) int { return b.began().Compare(a.began()) }) // the rings are in order of completion
+	entries := h.kept()
+	slices.SortFunc(entries, func(a, b Entry) int { return b.began.Compare(a.began) }) // the rings are in order of completion
 	out := []Summary{}
 	for _, p := range entries {
-		if n := len(out); n >= q.Limit && p.began().Before(out[n-1].Time) {
+		if n := len(out); n >= q.Limit && p.began.Before(out[n-1].Time) {
 			break
 		}
 		if s := p.Report(nil).Summary(); q.Match(&s) {
@@ -353,27 +333,18 @@ func (s PolicyNames) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// ring contains the latest entries.
+// ring contains the latest entries, in any order.
 type ring struct {
-	items []Entry
-	next  int
+	items []Entry // up to their capacity
+	next  int     // the oldest entry of a full ring
 }
 
-// push replaces the oldest entry.
+// push adds an entry. In a full ring, it replaces the oldest one.
 func (r *ring) push(p Entry) {
+	if len(r.items) < cap(r.items) {
+		r.items = append(r.items, p)
+		return
+	}
 	r.items[r.next] = p
 	r.next = (r.next + 1) % len(r.items)
-}
-
-// clone returns a copy.
-func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
-
-// each calls f with the entries, newest first, until it returns false.
-func (r *ring) each(f func(Entry) bool) {
-	for i := range r.items {
-		p := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
-		if p == (Entry{}) || !f(p) {
-			return
-		}
-	}
 }
