@@ -16,31 +16,23 @@ import (
 // policyEffect holds a policy and its results in the last 30 days.
 type policyEffect struct {
 	operator.PolicyDetails
-	verdicts
 
-	// Unknown reports that the results are unavailable.
+	// Calls is the number of requests by verdict of the API. Unknown reports that the results are unavailable.
+	Calls   map[string]int64
 	Unknown bool
 	// Days holds the number of requests per day that were denied or would have been denied, oldest first; see lastDays.
 	Days [policyRetention]float64
 }
 
-// verdicts counts requests by verdict of a policy.
-type verdicts struct{ Denied, WouldDeny, Warned, Exempted, Changed int64 }
-
-// add adds a number of requests with a verdict of the API.
-func (n *verdicts) add(verdict string, calls int64) {
-	switch verdict {
-	case "denies":
-		n.Denied += calls
-	case "would deny":
-		n.WouldDeny += calls
-	case "warns":
-		n.Warned += calls
-	case "excepted":
-		n.Exempted += calls
-	case "changes":
-		n.Changed += calls
-	}
+// verdictKinds lists the verdicts whose requests the pages count: the verdict of the API, the key and title of its column, the note of its
+// tile, and the class of its series in a chart.
+//
+//nolint:gochecknoglobals // read only
+var verdictKinds = []struct{ verdict, key, title, note, class string }{
+	{"denies", "denied", "Denied", "requests in 30 days", "outcome-denied"},
+	{"would deny", "would", "Would deny", "in shadow mode", "series-1"},
+	{"warns", "warned", "Warned", "requests that passed", "outcome-throttled"},
+	{"excepted", "exempted", "Exempted", "by an exception or approval", "series-other"},
 }
 
 func loadPolicies(v *visit) (any, int, string) {
@@ -75,15 +67,15 @@ func dayIndex(days *[policyRetention + 1]time.Time, at time.Time) int {
 // effects returns the results of each policy, by day in the zone of now. Policies that are no longer in force come last.
 func effects(list []operator.PolicyDetails, counts part[decisions.PolicyCounts], now time.Time) (out []policyEffect) {
 	for i := range list {
-		out = append(out, policyEffect{PolicyDetails: list[i], Unknown: !counts.OK()})
+		out = append(out, policyEffect{PolicyDetails: list[i], Calls: make(map[string]int64), Unknown: !counts.OK()})
 	}
 	days := lastDays(now)
 	for _, c := range counts.Is.Counts {
 		i := slices.IndexFunc(out, func(e policyEffect) bool { return e.Policy == c.Policy })
 		if i < 0 {
-			i, out = len(out), append(out, policyEffect{PolicyDetails: operator.PolicyDetails{Policy: c.Policy}})
+			i, out = len(out), append(out, policyEffect{PolicyDetails: operator.PolicyDetails{Policy: c.Policy}, Calls: make(map[string]int64)})
 		}
-		out[i].add(c.Verdict, c.Calls)
+		out[i].Calls[c.Verdict] += c.Calls
 		if day := dayIndex(&days, c.Hour); day >= 0 && (c.Verdict == "denies" || c.Verdict == "would deny") {
 			out[i].Days[day] += float64(c.Calls)
 		}
@@ -117,37 +109,35 @@ func policyListing(v *visit, list []operator.PolicyDetails, counts part[decision
 
 // policyTable lists policies with their results.
 func policyTable(v *visit, list []policyEffect) table {
-	number := func(key, heading string, of func(*policyEffect) int64) column[policyEffect] {
+	number := func(key, heading, verdict string) column[policyEffect] {
 		return column[policyEffect]{
 			Key: key, Title: heading, Sort: true, Number: true,
 			Value: func(e *policyEffect) any {
 				if e.Unknown {
 					return "unknown"
 				}
-				return of(e)
+				return e.Calls[verdict]
 			},
 		}
 	}
-	changed := number("changed", "Changed", func(e *policyEffect) int64 { return e.Changed })
+	columns := []column[policyEffect]{
+		{
+			Key: "policy", Title: "Policy", Sort: true, Value: func(e *policyEffect) any { return e.Policy },
+			Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) },
+		},
+		{Key: "mode", Title: "Mode", Cell: func(e *policyEffect) cell { return cell{Status: new(modeOf(e.InForce))} }},
+		{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
+	}
+	for _, k := range verdictKinds {
+		columns = append(columns, number(k.key, k.title, k.verdict))
+	}
+	changed := number("changed", "Changed", "changes")
 	changed.Off = true
+	columns = append(columns, changed, column[policyEffect]{Key: "trend", Title: "Denied per day", Cell: trendCell})
 	return newTable(v, list, tableSpec[policyEffect]{
-		Name: "policies", Caption: "Policies with their results in the last 30 days", Whole: true, Empty: noPolicies(v),
+		Name: "policies", Caption: "Policies with their results in the last 30 days", Whole: true, Empty: noPolicies(v), Columns: columns,
 		Path:  func(e *policyEffect) string { return v.Link("policies/" + url.PathEscape(e.Policy)) },
 		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
-		Columns: []column[policyEffect]{
-			{
-				Key: "policy", Title: "Policy", Sort: true, Value: func(e *policyEffect) any { return e.Policy },
-				Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) },
-			},
-			{Key: "mode", Title: "Mode", Cell: func(e *policyEffect) cell { return cell{Status: new(modeOf(e.InForce))} }},
-			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
-			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
-			number("would", "Would deny", func(e *policyEffect) int64 { return e.WouldDeny }),
-			number("warned", "Warned", func(e *policyEffect) int64 { return e.Warned }),
-			number("exempted", "Exempted", func(e *policyEffect) int64 { return e.Exempted }),
-			changed,
-			{Key: "trend", Title: "Denied per day", Cell: func(e *policyEffect) cell { return trendCell(e) }},
-		},
 	})
 }
 
@@ -174,7 +164,7 @@ func noPolicies(v *visit) empty {
 
 // trendCell draws the denials of 30 days. It is empty if the policy denied no requests.
 func trendCell(e *policyEffect) cell {
-	if e.Denied+e.WouldDeny == 0 {
+	if e.Calls["denies"]+e.Calls["would deny"] == 0 {
 		return cell{}
 	}
 	return cell{Spark: newSpark(e.Days[:], "Requests denied or that would be denied, by day")}

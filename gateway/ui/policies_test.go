@@ -24,11 +24,11 @@ func TestEffects(t *testing.T) {
 	}}}
 	list := []operator.PolicyDetails{{Policy: "gpu_count"}, {Policy: "disk"}}
 	want := []policyEffect{
-		{PolicyDetails: list[0]},
-		{PolicyDetails: list[1], verdicts: verdicts{WouldDeny: 5, Warned: 4, Exempted: 5}, Days: [policyRetention]float64{policyRetention - 2: 2, policyRetention - 1: 3}},
-		{PolicyDetails: operator.PolicyDetails{Policy: "gone"}, verdicts: verdicts{Denied: 1}, Days: [policyRetention]float64{policyRetention - 1: 1}},
+		{PolicyDetails: list[0], Calls: map[string]int64{}},
+		{PolicyDetails: list[1], Calls: map[string]int64{"would deny": 5, "warns": 4, "excepted": 5}, Days: [policyRetention]float64{policyRetention - 2: 2, policyRetention - 1: 3}},
+		{PolicyDetails: operator.PolicyDetails{Policy: "gone"}, Calls: map[string]int64{"denies": 1}, Days: [policyRetention]float64{policyRetention - 1: 1}},
 	}
-	if diff := cmp.Diff(want, effects(list, counts, now), cmp.AllowUnexported(policyEffect{}, verdicts{})); diff != "" {
+	if diff := cmp.Diff(want, effects(list, counts, now)); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)
 	}
 	if got := effects(list, part[decisions.PolicyCounts]{Status: 503}, now); !got[0].Unknown {
@@ -50,8 +50,8 @@ func TestDaysOfPolicies(t *testing.T) {
 		counts.Is.Counts = append(counts.Is.Counts, decisions.PolicyCount{Hour: hour, Policy: "disk", Verdict: "denies", Calls: 1})
 	}
 	want := [policyRetention]float64{0: 1, policyRetention - 3: 1, policyRetention - 2: 2, policyRetention - 1: 1}
-	if got := effects(nil, counts, now)[0]; got.Days != want || got.Denied != 6 {
-		t.Errorf("%v, %d in all, want %v and 6", got.Days, got.Denied, want)
+	if got := effects(nil, counts, now)[0]; got.Days != want || got.Calls["denies"] != 6 {
+		t.Errorf("%v, %d in all, want %v and 6", got.Days, got.Calls["denies"], want)
 	}
 }
 

@@ -97,31 +97,17 @@ func newPolicyPage(
 
 // results sets the parts of the page that show the results of the policy.
 func (d *policyPage) results(v *visit, counts part[decisions.PolicyCounts]) {
-	var n verdicts
+	calls := make(map[string]int64)
 	for _, c := range counts.Is.Counts {
-		n.add(c.Verdict, c.Calls)
+		calls[c.Verdict] += c.Calls
 	}
-	d.Tiles = []tile{
-		{Label: "Denied", Value: count(n.Denied), Note: "requests in 30 days"},
-		{Label: "Would deny", Value: count(n.WouldDeny), Note: "in shadow mode"},
-		{Label: "Warned", Value: count(n.Warned), Note: "requests that passed"},
-		{Label: "Exempted", Value: count(n.Exempted), Note: "by an exception or approval"},
+	known := calls["changes"]
+	for _, k := range verdictKinds {
+		d.Tiles = append(d.Tiles, tile{Label: k.title, Value: count(calls[k.verdict]), Note: k.note, Fault: counts.Fault})
+		known += calls[k.verdict]
 	}
-	for i := range d.Tiles {
-		d.Tiles[i].Fault = counts.Fault
-	}
-	if counts.OK() && n != (verdicts{}) {
+	if counts.OK() && known > 0 {
 		d.Chart, d.Teams = new(resultChart(v, d.Policy.Policy, counts.Is.Counts)), teamEffects(v, d.Policy.Policy, counts.Is.Counts)
-	}
-}
-
-// verdictSeries returns the verdicts that the chart of a policy shows, and their series.
-func verdictSeries() (verdicts []string, series []chart.Series) {
-	return []string{"denies", "would deny", "warns", "excepted"}, []chart.Series{
-		{Name: "Denied", Class: "outcome-denied"},
-		{Name: "Would deny", Class: "series-1"},
-		{Name: "Warned", Class: "outcome-throttled"},
-		{Name: "Exempted", Class: "series-other"},
 	}
 }
 
@@ -131,29 +117,30 @@ func resultChart(v *visit, policy string, counts []decisions.PolicyCount) chart.
 		ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: v.zone(),
 		Total: true, Empty: "No results.",
 	}
-	verdicts, series := verdictSeries()
 	days := lastDays(v.Now())
 	for i, day := range days[:policyRetention] {
 		href := v.Link("requests", "policy", policy, "range", "", "from", day.Format(time.DateOnly), "to", day.Format(time.DateOnly))
 		c.Buckets = append(c.Buckets, chart.Bucket{Start: day, Length: days[i+1].Sub(day), Href: href})
 	}
-	for i := range series {
-		series[i].Values = make([]float64, policyRetention)
-	}
-	for _, n := range counts {
-		day := dayIndex(&days, n.Hour)
-		if i := slices.Index(verdicts, n.Verdict); i >= 0 && day >= 0 {
-			series[i].Values[day] += float64(n.Calls)
+	for _, k := range verdictKinds {
+		s := chart.Series{Name: k.title, Class: k.class, Values: make([]float64, policyRetention)}
+		for _, n := range counts {
+			if day := dayIndex(&days, n.Hour); n.Verdict == k.verdict && day >= 0 {
+				s.Values[day] += float64(n.Calls)
+			}
+		}
+		if s.Sum() != 0 {
+			c.Series = append(c.Series, s)
 		}
 	}
-	c.Series = slices.DeleteFunc(series, func(s chart.Series) bool { return s.Sum() == 0 })
 	return c
 }
 
 // teamEffect holds the effect of a policy on a team.
 type teamEffect struct {
-	verdicts
 	Team string
+	// Calls is the number of requests by verdict of the API.
+	Calls map[string]int64
 }
 
 // teamEffects lists the effect of a policy by team, in descending order.
@@ -162,20 +149,18 @@ func teamEffects(v *visit, policy string, counts []decisions.PolicyCount) table 
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(e teamEffect) bool { return e.Team == c.Team })
 		if i < 0 {
-			i, list = len(list), append(list, teamEffect{Team: c.Team})
+			i, list = len(list), append(list, teamEffect{c.Team, make(map[string]int64)})
 		}
-		list[i].add(c.Verdict, c.Calls)
+		list[i].Calls[c.Verdict] += c.Calls
 	}
-	slices.SortStableFunc(list, func(a, b teamEffect) int { return cmp.Compare(b.Denied+b.WouldDeny, a.Denied+a.WouldDeny) })
-	number := func(title string, of func(*teamEffect) int64) column[teamEffect] {
-		return column[teamEffect]{Title: title, Number: true, Cell: func(e *teamEffect) cell { return textCell(count(of(e))) }}
+	denied := func(e *teamEffect) int64 { return e.Calls["denies"] + e.Calls["would deny"] }
+	slices.SortStableFunc(list, func(a, b teamEffect) int { return cmp.Compare(denied(&b), denied(&a)) })
+	columns := []column[teamEffect]{{Title: "Team", Value: func(e *teamEffect) any { return cmp.Or(e.Team, "No team") }}}
+	for _, k := range verdictKinds {
+		columns = append(columns, column[teamEffect]{Title: k.title, Number: true, Value: func(e *teamEffect) any { return e.Calls[k.verdict] }})
 	}
 	return newTable(v, list, tableSpec[teamEffect]{
-		Name: "teams", Caption: "Results by team in the last 30 days", Columns: []column[teamEffect]{
-			{Title: "Team", Value: func(e *teamEffect) any { return cmp.Or(e.Team, "No team") }},
-			number("Denied", func(e *teamEffect) int64 { return e.Denied }), number("Would deny", func(e *teamEffect) int64 { return e.WouldDeny }),
-			number("Warned", func(e *teamEffect) int64 { return e.Warned }), number("Exempted", func(e *teamEffect) int64 { return e.Exempted }),
-		},
+		Name: "teams", Caption: "Results by team in the last 30 days", Columns: columns,
 		Path: func(e *teamEffect) string {
 			if e.Team == "" {
 				return ""
