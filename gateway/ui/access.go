@@ -44,7 +44,7 @@ func keyList(v *visit, list *callers.List) listing {
 			{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, cmp.Or(k.Owner, "No owner")) }},
 			{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
 			{Key: "team", Title: "Team", Value: func(k *callers.Key) any { return k.Team }},
-			{Key: "roles", Title: "Roles", Value: func(k *callers.Key) any { return roleNames(&k.KeyRecord) }},
+			{Key: "roles", Title: "Roles", Value: func(k *callers.Key) any { return joined(k.Roles) }},
 			{
 				Key: "used", Title: "Last used", Param: "used", Down: true,
 				Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") },
@@ -85,14 +85,6 @@ func (v *visit) createdCell(k *settings.KeyRecord) cell {
 		c.Sub = "by " + k.By
 	}
 	return c
-}
-
-func roleNames(k *settings.KeyRecord) string {
-	names := make([]string, len(k.Roles))
-	for i, r := range k.Roles {
-		names[i] = string(r)
-	}
-	return strings.Join(names, ", ")
 }
 
 // limitLines formats quotas, the shortest window first.
@@ -162,7 +154,7 @@ func keyFacts(v *visit, k *callers.Key) []fact {
 	facts := []fact{
 		{"Owner", textCell(cmp.Or(k.Owner, "–"))},
 		{"Team", linkCell(cmp.Or(k.Team, "None"), v.Link("keys", "team", k.Team))},
-		{"Roles", textCell(cmp.Or(roleNames(&k.KeyRecord), "–"))},
+		{"Roles", textCell(cmp.Or(joined(k.Roles), "–"))},
 		{"Last used", v.whenOr(k.Used, "No recent use")},
 		{"Expires", v.whenOr(k.Expires, "Never")},
 		{"Created", v.createdCell(&k.KeyRecord)},

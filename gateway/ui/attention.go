@@ -171,7 +171,7 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 
 // idleText describes the reason and the cost of an idle resource.
 func idleText(v *visit, i *money.Idle) string {
-	return idleReason(i.Reason) + " for " + age(v.now(), i.Since) + " · " + amount(i.Cost) + " so far, " + amount(i.PerMonth) + " per month if it stays idle"
+	return idleReason(i.Reason) + " for " + lasting(v.now().Sub(i.Since)) + " · " + amount(i.Cost) + " so far, " + amount(i.PerMonth) + " per month if it stays idle"
 }
 
 // Rest describes the omitted entries.

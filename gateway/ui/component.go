@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -50,12 +51,9 @@ func (s status) Icon() string {
 	return map[string]string{levelGood: "check", levelBad: "x-circle", levelWarn: "alert", levelInfo: "info"}[s.Level]
 }
 
-// statusOf returns the status for a state of the API. Unknown states have the neutral level.
+// statusOf returns the status for a state of the API, which has any string type. Unknown states have the neutral level.
 func statusOf(word any) status {
-	text, isText := word.(string)
-	if !isText {
-		text = strings.TrimSpace(wordOf(word))
-	}
+	text := fmt.Sprint(word)
 	level := levelNeutral
 	switch text {
 	case "allowed", "granted", "used", "passed", "in force", "delivered", "complete", "ok", "loaded":
@@ -76,14 +74,6 @@ func shownAs(state string) string {
 		"refused": "Denied", "denies": "Denied", "in force": "Active", "not in force": "Inactive",
 		"warns": "Warned", "excepted": "Exempted", "granted": "Approved",
 	}[state], title(state))
-}
-
-// wordOf returns a value of any string type as a string.
-func wordOf(v any) string {
-	if s, ok := v.(interface{ String() string }); ok {
-		return s.String()
-	}
-	return strings.Trim(pretty(v), `"`)
 }
 
 // note is a message in a box: template "note".

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // decimal parses a decimal amount of the API. An empty or invalid text results in 0.
@@ -42,25 +44,11 @@ func usdOf(n float64) string {
 	if n != 0 && n < 0.01 {
 		return "less than $0.01"
 	}
-	whole, cents, _ := strings.Cut(strconv.FormatFloat(n, 'f', 2, 64), ".")
-	return sign + "$" + grouped(whole) + "." + cents
+	return sign + "$" + chart.Separated(strconv.FormatFloat(n, 'f', 2, 64))
 }
 
 // count formats a number with thousands separators.
-func count(n int64) string {
-	if n < 0 {
-		return "-" + grouped(strconv.FormatInt(-n, 10))
-	}
-	return grouped(strconv.FormatInt(n, 10))
-}
-
-// grouped inserts thousands separators into a string of digits.
-func grouped(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func count(n int64) string { return chart.Separated(strconv.FormatInt(n, 10)) }
 
 // hoursPerMonth is the number of hours that the gateway bases monthly prices on.
 const hoursPerMonth = 730
@@ -124,21 +112,27 @@ func words(text string) string { return strings.NewReplacer("_", " ", "-", " ").
 func title(text string) string { return upper(words(text)) }
 
 // upper returns a text that starts with a capital letter.
-func upper(text string) string {
-	letters := []rune(text)
-	if len(letters) == 0 {
-		return ""
-	}
-	return strings.ToUpper(string(letters[:1])) + string(letters[1:])
-}
+func upper(text string) string { return withFirst(text, strings.ToUpper) }
 
 // lower returns a text that starts with a lower-case letter, for use in a sentence.
-func lower(text string) string {
+func lower(text string) string { return withFirst(text, strings.ToLower) }
+
+// withFirst returns a text with a changed first letter.
+func withFirst(text string, change func(letter string) string) string {
 	letters := []rune(text)
 	if len(letters) == 0 {
 		return ""
 	}
-	return strings.ToLower(string(letters[:1])) + string(letters[1:])
+	return change(string(letters[:1])) + string(letters[1:])
+}
+
+// joined lists names.
+func joined[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // plural formats a number with a noun, such as 1 request or 2 requests.
@@ -175,15 +169,6 @@ func timeOf(t any) (time.Time, bool) {
 		at = at.UTC()
 	}
 	return at, ok && !at.IsZero()
-}
-
-// age formats the time elapsed since t in its largest unit, such as 3 h.
-func age(now time.Time, t any) string {
-	at, ok := timeOf(t)
-	if !ok {
-		return ""
-	}
-	return lasting(now.Sub(at))
 }
 
 // lasting formats a duration in its largest unit, such as 3 h. A negative duration results in 0 s.

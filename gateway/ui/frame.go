@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -100,16 +101,7 @@ func (f *frame) Ranged() bool { return f.period.Name != "" }
 func (f *frame) Who() string { return f.scope.Name }
 
 // Roles describes the roles of the principal.
-func (f *frame) Roles() string {
-	if len(f.scope.Roles) == 0 {
-		return ""
-	}
-	names := make([]string, len(f.scope.Roles))
-	for i, r := range f.scope.Roles {
-		names[i] = string(r)
-	}
-	return strings.Join(names, ", ")
-}
+func (f *frame) Roles() string { return joined(f.scope.Roles) }
 
 // Open reports whether the listener accepts requests without a token.
 func (f *frame) Open() bool { return f.people.open() }
@@ -183,16 +175,9 @@ func (v *visit) Query(name string) string { return v.r.URL.Query().Get(name) }
 // form's own fields set. Kept omits these parameters and empty ones, and sorts the fields by name.
 func (v *visit) Kept(without ...string) (out []hiddenField) {
 	q := v.r.URL.Query()
-	names := make([]string, 0, len(q))
-	for name := range q {
-		if !slices.Contains(without, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
 		for _, value := range q[name] {
-			if value != "" {
+			if value != "" && !slices.Contains(without, name) {
 				out = append(out, hiddenField{name, value})
 			}
 		}

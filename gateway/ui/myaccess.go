@@ -203,7 +203,7 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) },
 			},
 			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
-			{Key: "roles", Title: "Roles", Value: func(k *teamKey) any { return roleNames(&k.KeyRecord) }},
+			{Key: "roles", Title: "Roles", Value: func(k *teamKey) any { return joined(k.Roles) }},
 			{Key: "used", Title: "Last used", Value: func(k *teamKey) any { return k.Used }},
 			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOr(k.Expires, "Never") }},
 			{Key: "limits", Title: "Rate limits", Cell: func(k *teamKey) cell { return cell{Lines: limitLines(k.Limits)} }},

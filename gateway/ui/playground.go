@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -324,12 +325,7 @@ func (p playground) Differences(f *frame) table {
 
 // countLines lists names with their counts.
 func countLines[N int | int64](counts map[string]N) (c cell) {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		c.Lines = append(c.Lines, name+": "+count(int64(counts[name])))
 	}
 	return c

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,7 +117,7 @@ func pairs(labels map[string]string) string { return strings.Join(pairList(label
 
 // pairList formats labels as name=value.
 func pairList(labels map[string]string) (list []string) {
-	for _, name := range sortedKeys(labels) {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		list = append(list, name+"="+labels[name])
 	}
 	return list

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"maps"
 	"net/url"
 	"slices"
 
@@ -89,9 +88,6 @@ func resultLink(v *visit, r *operator.SearchResult) string {
 	}
 	return v.Link("policies/" + url.PathEscape(r.ID))
 }
-
-// sortedKeys returns the sorted keys of a map.
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // sortByWaste sorts idle resources: snoozed resources last, then by descending waste.
 func sortByWaste(list []money.IdleResource) {

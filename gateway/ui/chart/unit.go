@@ -48,7 +48,7 @@ func (u Unit) text(v float64) string {
 func (u Unit) digits(v float64) string {
 	switch {
 	case u.Whole:
-		return separated(strconv.FormatFloat(math.Round(v), 'f', 0, 64))
+		return Separated(strconv.FormatFloat(math.Round(v), 'f', 0, 64))
 	case v != 0 && math.Abs(v) < 0.01:
 		text := strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0")
 		if text == "0." || text == "-0." {
@@ -56,11 +56,11 @@ func (u Unit) digits(v float64) string {
 		}
 		return text
 	}
-	return separated(strconv.FormatFloat(v, 'f', 2, 64))
+	return Separated(strconv.FormatFloat(v, 'f', 2, 64))
 }
 
-// separated inserts commas between thousands.
-func separated(text string) string {
+// Separated inserts commas between the thousands of a decimal number.
+func Separated(text string) string {
 	sign := ""
 	if strings.HasPrefix(text, "-") {
 		sign, text = "-", text[1:]
@@ -146,5 +146,5 @@ func (s scale) label(v float64, u Unit) string {
 	for step := s.step / factor; decimals < 12 && math.Abs(step-math.Round(step)) > 1e-9*step; decimals++ {
 		step *= 10
 	}
-	return u.Sign + separated(strconv.FormatFloat(v/factor, 'f', decimals, 64)) + suffix
+	return u.Sign + Separated(strconv.FormatFloat(v/factor, 'f', decimals, 64)) + suffix
 }
