@@ -1,6 +1,11 @@
 package ui
 
-import "net/http"
+import (
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
 
 // Cookies of a console, by purpose.
 const (
@@ -42,4 +47,22 @@ func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, use, value s
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: path, MaxAge: seconds, HttpOnly: true, Secure: c.people.encrypted(r), SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// sealed returns x as the value of a cookie, encrypted.
+func sealed(seal cipher.AEAD, x any) (value string, err error) {
+	text, err := json.Marshal(x)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(seal.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates the nonce
+}
+
+// unsealed decodes the value of a cookie into x. It reports false if the value was not sealed with the same key.
+func unsealed(seal cipher.AEAD, value string, x any) bool {
+	text, err := base64.RawURLEncoding.DecodeString(value)
+	if err == nil {
+		text, err = seal.Open(nil, nil, text, nil)
+	}
+	return err == nil && json.Unmarshal(text, x) == nil
 }

@@ -3,8 +3,6 @@ package ui
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -32,37 +30,31 @@ type underWay struct {
 }
 
 // errNotBegun means that a login was not started at this console, or was started more than loginTime ago.
-var errNotBegun = errors.New("the login was started in a different browser or has expired; log in again")
+var errNotBegun error = adminapi.RefusedError{
+	Status: http.StatusBadRequest,
+	Reason: "the login was started in a different browser or has expired; log in again",
+}
 
 // seal returns the cookie value of a pending login.
 func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
-	text, err := json.Marshal(login)
-	if err != nil {
-		return "", err
-	}
 	cipher, err := c.sessions.logins(ctx)
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates the nonce
+	return sealed(cipher, login)
 }
 
 // unseal returns the pending login in the request's cookie. It returns errNotBegun if there is no such login or it has expired.
 func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 	value, _ := c.cookie(r, loginCookie)
-	sealed, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil || len(sealed) == 0 {
+	if value == "" {
 		return login, errNotBegun
 	}
 	cipher, err := c.sessions.logins(r.Context())
-	if err != nil {
-		return login, err
+	if err == nil && (!unsealed(cipher, value, &login) || c.now().Sub(login.Began) >= loginTime) {
+		err = errNotBegun
 	}
-	text, err := cipher.Open(nil, nil, sealed, nil)
-	if err != nil || json.Unmarshal(text, &login) != nil || c.now().Sub(login.Began) >= loginTime {
-		return login, errNotBegun
-	}
-	return login, nil
+	return login, err
 }
 
 // client returns the client of an issuer by name. It returns false if the issuer is not configured for login.
@@ -118,26 +110,23 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	}
 	login, err := c.unseal(r)
 	c.setCookie(w, r, loginCookie, "", -1)
-	if err != nil {
-		c.refuseLogin(w, r, err)
-		return
+	token, began := "", session{}
+	if err == nil {
+		token, err = c.finish(r, login)
 	}
-	token, err := c.finish(r, login)
-	if err != nil {
-		c.refuseLogin(w, r, err)
-		return
+	if err == nil {
+		began, err = c.people.enter(r, token, true)
 	}
-	s, err := c.people.enter(r, token, true)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
 	}
 	undo()
-	c.begin(w, r, token, s, c.local(login.Next))
+	c.begin(w, r, token, began, c.local(login.Next))
 }
 
 // errRefused means that the issuer rejected a login.
-var errRefused = errors.New("the issuer refused the login")
+var errRefused error = adminapi.RefusedError{Status: http.StatusForbidden, Reason: "the issuer refused the login"}
 
 // finish completes a login at the issuer and returns the ID token.
 func (c *Console) finish(r *http.Request, login underWay) (token string, err error) {
@@ -155,21 +144,17 @@ func (c *Console) finish(r *http.Request, login underWay) (token string, err err
 // refuseLogin shows why a login failed. The issuer's response is logged.
 func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
 	c.logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
-	refused, isRefused := errors.AsType[admin.TokenError](err)
-	switch {
-	case isRefused:
+	if refused, ok := errors.AsType[admin.TokenError](err); ok {
 		retryAfter(w, refused.Wait)
-		c.loginPage(w, r, refused.Status, refused.Reason)
-	case errors.Is(err, errNotBegun):
-		c.loginPage(w, r, http.StatusBadRequest, err.Error())
-	case errors.Is(err, errRefused):
-		c.loginPage(w, r, http.StatusForbidden, err.Error())
-	case errors.Is(err, store.ErrUnavailable):
-		_, reason := adminapi.StatusOf(err)
-		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
-	case errors.Is(err, identity.ErrIssuerUnavailable):
-		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not respond")
-	default:
-		c.loginPage(w, r, http.StatusForbidden, "the issuer returned an invalid response")
 	}
+	_, isRefused := errors.AsType[adminapi.RefusedError](err)
+	status, reason := adminapi.StatusOf(err)
+	switch {
+	case isRefused || errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, identity.ErrIssuerUnavailable):
+		status, reason = http.StatusServiceUnavailable, "the issuer does not respond"
+	default:
+		status, reason = http.StatusForbidden, "the issuer returned an invalid response"
+	}
+	c.loginPage(w, r, status, reason)
 }

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -36,12 +35,9 @@ func (v *visit) leave(text string) {
 	if err != nil {
 		return
 	}
-	plain, err := json.Marshal(notice{text, v.now()})
-	if err != nil {
-		return
+	if value, err := sealed(seal, notice{text, v.now()}); err == nil {
+		v.setCookie(v.w, v.r, noticeCookie, value, int(noticeTime.Seconds()))
 	}
-	sealed := seal.Seal(nil, nil, plain, nil) //nolint:gosec // the cipher generates the nonce
-	v.setCookie(v.w, v.r, noticeCookie, base64.RawURLEncoding.EncodeToString(sealed), int(noticeTime.Seconds()))
 }
 
 // take returns the notice for this page, or "", and deletes it.
@@ -51,17 +47,9 @@ func (v *visit) take() string {
 		return ""
 	}
 	v.setCookie(v.w, v.r, noticeCookie, "", -1)
-	sealed, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil {
-		return ""
-	}
 	seal, err := v.sessions.cipherOf(v.noticeSecret(v.r), noticeCookie)
-	if err != nil {
-		return ""
-	}
-	plain, err := seal.Open(nil, nil, sealed, nil)
 	var n notice
-	if err != nil || json.Unmarshal(plain, &n) != nil || v.now().Sub(n.At) > noticeTime {
+	if err != nil || !unsealed(seal, value, &n) || v.now().Sub(n.At) > noticeTime {
 		return ""
 	}
 	return n.Text
