@@ -14,13 +14,10 @@ import (
 
 // budgetData holds the data of the Budgets page.
 type budgetData struct {
-	head
+	listing
 
 	Budgets part[money.BudgetList]
 	Fits    part[operator.Fits]
-	Filters form
-	Chips   []chip
-	Table   table
 	// FitsTeam is the selected team, or otherwise the first one; "" without teams. FitsForm selects the team whose budgets apply too. FitsText names the budget that leaves the least, and FitsTable lists the GPUs that
 	// fit into it. FitsTable is nil if nothing fits.
 	FitsTeam  string
@@ -31,29 +28,38 @@ type budgetData struct {
 	FitsMore *button
 }
 
-// Sort orders of the Budgets page.
+// budgetViews lists the tabs of the Budgets page: the parameter view, the title, and the sort order of the budgets.
+//
+//nolint:gochecknoglobals // read only
+var budgetViews = []struct{ view, title, sort string }{
+	{"", "All", ""}, {atRisk, "At risk", "exhaustion"}, {"percent", "By share used", "percent"}, {asTree, "By team", asTree},
+}
+
+// Views of the Budgets page.
 const (
-	asTree  = "scope"
-	atRisk  = "risk"
-	byShare = "percent"
+	asTree = "scope"
+	atRisk = "risk"
 )
 
 func loadBudgets(v *visit) (any, int, string) {
-	d, view := budgetData{}, v.Query("view")
+	d, view := budgetData{listing: v.filtered(
+		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
+		field{Name: "search", Label: "Search", Type: "search", Placeholder: "Team or key"},
+	)}, v.Query("view")
 	q, fits := v.given("team", "search", "cursor"), v.given("team")
 	if teams := v.Teams(); v.Query("team") == "" && len(teams) > 0 {
 		fits.Set("team", teams[0])
 	}
 	d.FitsTeam = fits.Get("team")
 	q.Set("limit", "100")
-	switch view {
-	case asTree:
-		q.Set("sort", asTree)
-	case atRisk:
-		q.Set("sort", "exhaustion")
+	if view == atRisk {
 		q.Set("at_risk", "true")
-	case byShare:
-		q.Set("sort", byShare)
+	}
+	for _, t := range budgetViews {
+		d.Tabs = append(d.Tabs, tab{Title: t.title, Path: v.With("view", t.view, "cursor", ""), Here: view == t.view})
+		if view == t.view && t.sort != "" {
+			q.Set("sort", t.sort)
+		}
 	}
 	var used part[money.Costs]
 	together(
@@ -61,19 +67,11 @@ func loadBudgets(v *visit) (any, int, string) {
 		func() { d.Fits = ask[operator.Fits](v, fitsRow, fits) },
 		func() { used = ask[money.Costs](v, history, with(fits, "by", "gpu", "bucket", "total")) },
 	)
-	d.Filters = v.filters(
-		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "search", Label: "Search", Type: "search", Placeholder: "Team or key"},
-	)
-	d.Chips = v.chips(d.Filters)
-	for _, t := range []tab{{Title: "All", Path: ""}, {Title: "At risk", Path: atRisk}, {Title: "By share used", Path: byShare}, {Title: "By team", Path: asTree}} {
-		d.Tabs = append(d.Tabs, tab{Title: t.Title, Path: v.With("view", t.Path, "cursor", ""), Here: view == t.Path})
-	}
 	if !d.Budgets.OK() {
 		return d, d.Budgets.Status, d.Budgets.Fault
 	}
 	d.Table = budgetTable(v, &d.Budgets.Is, view == asTree)
-	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
+	d.Table.Empty = d.empty(v, d.Table.Empty)
 	d.fits(v, &used.Is)
 	return d, 0, ""
 }

@@ -16,16 +16,12 @@ import (
 
 // costData holds the data of the cost explorer.
 type costData struct {
-	head
+	listing
 
 	Costs    part[money.Costs]
 	Compared part[money.Comparison]
-	Filters  form
-	Chips    []chip
-	Tiles    []tile
 	Chart    chart.Chart
 	Groups   []tab
-	Table    table
 
 	by string
 	// since is the day of the organisation's first recorded cost. It is zero if it is unknown, or long ago.
@@ -86,7 +82,7 @@ func with(q url.Values, pairs ...string) url.Values {
 
 func costExplorer(v *visit) (any, int, string) {
 	q, bucket := costQuery(v), v.period.Bucket()
-	d := costData{by: grouping(v)}
+	d := costData{listing: v.filtered(costFilterFields(v)...), by: grouping(v)}
 	var before part[money.Costs]
 	var forecasts part[money.Forecasts]
 	list := with(q, "by", d.by)
@@ -99,7 +95,6 @@ func costExplorer(v *visit) (any, int, string) {
 		},
 		func() { forecasts = ask[money.Forecasts](v, forecastRow, nil) },
 	)
-	d.Filters = costFilterForm(v)
 	for i := range forecasts.Is.Scopes {
 		if key, ok := strings.CutPrefix(forecasts.Is.Scopes[i].Scope, "key "); ok {
 			d.Filters.Fields[1].suggest(key)
@@ -112,7 +107,6 @@ func costExplorer(v *visit) (any, int, string) {
 		d.Filters.Fields[5].suggest(pairList(r.Labels)...)
 	}
 	d.since = recorded(v, scopeOf(forecasts.Is.Scopes, "organisation"))
-	d.Chips = v.chips(d.Filters)
 	if len(d.Chips) == 1 && (v.Query("team") != "" || v.Query("key") != "") {
 		d.Title = "Cost of " + strings.ToLower(d.Chips[0].Label) + " " + d.Chips[0].Value
 	}
@@ -184,14 +178,17 @@ func kinds(all string) []option {
 		options([]string{"pod", "endpoint", "network_volume", "cluster", "sandbox", "job", "adjustment"})...)
 }
 
-// costFilterForm returns the filters of the cost explorer.
-func costFilterForm(v *visit) form {
-	return v.filters(
-		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "key", Label: "Key"}, field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")},
-		field{Name: "gpu", Label: "GPU type"}, field{Name: "resource", Label: "Resource ID"},
-		field{Name: "label", Label: "Label", Placeholder: "name=value"}, field{Name: "by_label", Label: "Group by label", Placeholder: "name"},
-	)
+// costFilterFields returns the filters of the cost explorer.
+func costFilterFields(v *visit) []field {
+	return []field{
+		{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
+		{Name: "key", Label: "Key"},
+		{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")},
+		{Name: "gpu", Label: "GPU type"},
+		{Name: "resource", Label: "Resource ID"},
+		{Name: "label", Label: "Label", Placeholder: "name=value"},
+		{Name: "by_label", Label: "Group by label", Placeholder: "name"},
+	}
 }
 
 // forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if its filters have no forecast.
@@ -208,11 +205,10 @@ func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	case q.Has("key"):
 		scope = "key " + q.Get("key")
 	}
-	i := slices.IndexFunc(scopes, func(f money.Forecast) bool { return f.Scope == scope })
-	if i < 0 {
-		return nil
+	if f := scopeOf(scopes, scope); f.Scope != "" {
+		return f
 	}
-	return &scopes[i]
+	return nil
 }
 
 // forecast adds the expected cost of today and the daily budget to a chart of days. In other zones than UTC, both are for other days than
@@ -373,7 +369,7 @@ func (d *costData) table(v *visit) table {
 	return newTable(v, rows, tableSpec[money.ComparedCost]{
 		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Order: "usd", Next: v.older("cursor", d.Compared.Is.Next),
 		Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
-		Empty: (&listing{Chips: d.Chips}).empty(v, empty{
+		Empty: d.empty(v, empty{
 			Icon: "chart", Title: "No cost in this period",
 			Text: "Costs appear here as soon as a resource is created through the gateway. Choose a longer time range, or create a resource:",
 			Code: firstCall(),
@@ -402,12 +398,12 @@ func (d *costData) drill(v *visit, c *money.ComparedCost) string {
 		}
 		return v.Link("resources/"+url.PathEscape(c.Resource), span...)
 	}
-	name, value := d.by, map[string]string{"team": c.Team, "key": c.Key, "kind": c.Kind, "gpu": c.GPU, "dc": c.DataCenter}[d.by]
-	if label, ok := strings.CutPrefix(d.by, "label:"); ok && c.Labels[label] != "" {
-		name, value = "label", label+"="+c.Labels[label]
-	}
+	name, value := d.by, dimensionOf(&c.CostGroup, d.by)
 	if value == "" {
 		return ""
+	}
+	if label, ok := strings.CutPrefix(d.by, "label:"); ok {
+		name, value = "label", label+"="+value
 	}
 	return v.With(name, value, "by", "resource", "by_label", "", "sort", "", "cursor", "", "cols", "")
 }

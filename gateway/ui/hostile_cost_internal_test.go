@@ -38,18 +38,17 @@ func hostileExplorer() costData {
 	v := hostileVisit("cost")
 	d := costData{Costs: hostileCosts(), Compared: of[money.Comparison](), by: "team,label:" + hostile}
 	d.Compared.Is.Unknown = ""
-	d.Filters, d.Chart = costFilterForm(v), costChart(v, "cost", &d.Costs.Is, d.by)
+	d.listing, d.Chart = v.filtered(costFilterFields(v)...), costChart(v, "cost", &d.Costs.Is, d.by)
 	f := of[money.Forecasts]().Is.Scopes[0]
-	d.Chips, d.Tiles, d.Groups, d.Table = v.chips(d.Filters), d.tiles(v, &f), d.groups(v), d.table(v)
+	d.Tiles, d.Groups, d.Table = d.tiles(v, &f), d.groups(v), d.table(v)
 	d.links(v, costQuery(v))
 	return d
 }
 
 func hostileBudgets() budgetData {
 	v := hostileVisit("budgets")
-	d := budgetData{Budgets: of[money.BudgetList](), Fits: of[operator.Fits]()}
-	d.Filters = v.filters(field{Name: "team", Label: "Team"})
-	d.Chips, d.Table = v.chips(d.Filters), budgetTable(v, &d.Budgets.Is, true)
+	d := budgetData{listing: v.filtered(field{Name: "team", Label: "Team"}), Budgets: of[money.BudgetList](), Fits: of[operator.Fits]()}
+	d.Table = budgetTable(v, &d.Budgets.Is, true)
 	used := hostileCosts()
 	d.fits(v, &used.Is)
 	return d
@@ -63,7 +62,7 @@ func hostileCost() map[string]any {
 	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))
 	found := of[operator.SearchResults]()
 	list.Is.Loss.Rebuilt = nil
-	form := costFilterForm(v)
+	form := v.filters(costFilterFields(v)...)
 	resources := listing{Notes: ledgerNotes(&list.Is), Filters: &form, Table: resourceTable(v, &list.Is, idleByID(&idle.Is))}
 	return map[string]any{
 		"cost": hostileExplorer(), "budgets": hostileBudgets(), "resources": resources, "resource": one,
