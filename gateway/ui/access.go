@@ -15,11 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-func keys(v *visit) (any, int, string) {
-	list := ask[callers.List](v, keyRow, v.query(keyRow))
-	return keyList(v, &list.Is), list.Status, list.Fault
-}
-
 // keyList returns the page that lists an organisation's keys.
 func keyList(v *visit, list *callers.List) listing {
 	l := v.filtered(
@@ -248,11 +243,6 @@ func (v *visit) newKeyForm(teams []string, roles ...string) newKeyForm {
 	f := v.post("keys/create", "", "Create key", fields...)
 	f.Main = true
 	return newKeyForm{head{Text: "The secret is shown once, when the key is created.", Parents: v.parents("Keys", "keys")}, f}
-}
-
-func changes(v *visit) (any, int, string) {
-	list := ask[audit.Page](v, auditLog, v.since(v.query(auditLog)))
-	return changeList(v, &list.Is), list.Status, list.Fault
 }
 
 // changeList returns the page of the audit log.

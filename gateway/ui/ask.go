@@ -34,6 +34,14 @@ func ask[T any](v *visit, pattern string, values url.Values) part[T] {
 	return partOf(reply[T](v, pattern, values, nil))
 }
 
+// shows returns the load function of a page that shows the response of one endpoint to the parameters of the page.
+func shows[T, D any](pattern string, build func(v *visit, x *T) D) func(v *visit) (any, int, string) {
+	return func(v *visit) (any, int, string) {
+		x := ask[T](v, pattern, v.since(v.query(pattern)))
+		return build(v, &x.Is), x.Status, x.Fault
+	}
+}
+
 // reply calls an endpoint. It adds the organisation of the page if the endpoint has that parameter and values does not set it.
 func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, error) {
 	if values = maps.Clone(values); values == nil {

@@ -17,11 +17,6 @@ type legacyData struct {
 	Brownouts table
 }
 
-func loadLegacy(v *visit) (any, int, string) {
-	list := ask[legacy.List](v, legacyRow, nil)
-	return newLegacyData(v, &list.Is), list.Status, list.Fault
-}
-
 func newLegacyData(v *visit, list *legacy.List) legacyData {
 	d := legacyData{Brownouts: brownoutTable(v, list.Brownouts)}
 	d.Tiles, d.Table = legacyTiles(v, list.Calls), legacyTable(v, list.Calls)

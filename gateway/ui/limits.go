@@ -18,11 +18,6 @@ type limitData struct {
 	Since time.Time
 }
 
-func loadLimits(v *visit) (any, int, string) {
-	list := ask[operator.LimitList](v, limitRow, nil)
-	return newLimitData(v, &list.Is), list.Status, list.Fault
-}
-
 // newLimitData returns the data of the page, with tabs for windows in use and for all windows.
 func newLimitData(v *visit, list *operator.LimitList) limitData {
 	shown := slices.DeleteFunc(slices.Clone(list.Windows), func(w operator.Window) bool { return !inUse(&w) })

@@ -17,7 +17,7 @@ func pages() []*page {
 		{name: "cost", title: "Cost explorer", asks: history, group: groupCost, icon: "chart", period: last30Days, costs: true, load: costExplorer},
 		{name: "budgets", title: "Budgets", asks: budgetRow, group: groupCost, icon: "wallet", load: loadBudgets},
 		{name: "resources", title: "Resources", asks: resourceRow, group: groupCost, icon: "server", load: loadResources},
-		{name: "reservations", title: "Reservations", under: "resources", asks: holdRow, load: loadReservations},
+		{name: "reservations", title: "Reservations", under: "resources", asks: holdRow, load: shows(holdRow, reservations)},
 		{
 			name: "resource", title: "Resource", at: "resources/{id}", under: "resources", asks: resourceRow,
 			period: last30Days, costs: true, load: loadResource,
@@ -27,8 +27,8 @@ func pages() []*page {
 
 		{name: "requests", title: "Requests", asks: decisionList, group: groupTraffic, icon: "list", period: last24Hours, load: loadRequests},
 		{name: "request", title: "Request", at: "requests/{id}", under: "requests", asks: decisionRow, load: loadRequest},
-		{name: "limits", title: "Rate limits", asks: limitRow, group: groupTraffic, icon: "gauge", load: loadLimits},
-		{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: loadLegacy},
+		{name: "limits", title: "Rate limits", asks: limitRow, group: groupTraffic, icon: "gauge", load: shows(limitRow, newLimitData)},
+		{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: shows(legacyRow, newLegacyData)},
 
 		{name: "policies", title: "Policies", asks: policyRow, group: groupPolicy, icon: "shield", load: loadPolicies},
 		{name: "policy", title: "Policy", at: "policies/{id}", under: "policies", asks: policyRow, load: loadPolicy},
@@ -37,10 +37,10 @@ func pages() []*page {
 		{name: "approvals", title: "Approvals", asks: approvalList, group: groupPolicy, icon: "inbox", load: loadApprovals},
 		{name: "exceptions", title: "Exceptions", asks: exceptionRow, group: groupPolicy, icon: "hourglass", load: loadExceptions},
 
-		{name: "keys", title: "Keys", asks: keyRow, group: groupAccess, icon: "key", load: keys},
+		{name: "keys", title: "Keys", asks: keyRow, group: groupAccess, icon: "key", load: shows(keyRow, keyList)},
 		{name: "newkey", title: "Create key", at: "create-key", under: "keys", asks: createKey, load: newKey},
 		{name: "key", title: "Key", at: "keys/{id}", under: "keys", asks: keyRow, load: keyPage},
-		{name: "audit", title: "Audit log", asks: auditLog, group: groupAccess, icon: "book", period: last7Days, load: changes},
+		{name: "audit", title: "Audit log", asks: auditLog, group: groupAccess, icon: "book", period: last7Days, load: shows(auditLog, changeList)},
 
 		{name: "gateways", title: "Gateways and Envoys", asks: statusRow, group: groupSystem, icon: "network", load: loadGateways},
 		{name: "configuration", title: "Configuration", asks: configRow, group: groupSystem, icon: "file", load: configuration},

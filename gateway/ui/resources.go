@@ -214,9 +214,12 @@ func snoozeForm(v *visit, id string) form {
 	return f
 }
 
-func loadReservations(v *visit) (any, int, string) {
-	list := ask[money.HoldList](v, holdRow, nil)
-	return listing{head: head{Tabs: resourceTabs(v, "reservations"), Text: "Amounts reserved for calls in progress and for calls with an unknown outcome. Budgets also reserve the cost of running resources (by default, for the next hour), which this list omits."}, Table: holdTable(v, list.Is.Holds)}, list.Status, list.Fault
+// reservations returns the page that lists reservations.
+func reservations(v *visit, list *money.HoldList) listing {
+	return listing{Table: holdTable(v, list.Holds), head: head{
+		Tabs: resourceTabs(v, "reservations"),
+		Text: "Amounts reserved for calls in progress and for calls with an unknown outcome. Budgets also reserve the cost of running resources (by default, for the next hour), which this list omits.",
+	}}
 }
 
 // holdTable lists reservations.
