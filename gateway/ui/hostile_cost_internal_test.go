@@ -56,7 +56,7 @@ func hostileBudgets() budgetData {
 
 func hostileCost() map[string]any {
 	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.HoldList]()
-	one := oneResource{id: hostile, head: head{Title: hostile}, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
+	one := oneResource{id: hostile, head: head{Title: hostile}, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0].Idle}
 	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
 	one.describe(v, &list.Is.Resources[0], &idle.Is)
 	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))

@@ -335,7 +335,7 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 				Key: "resource", Title: "Resource", Sort: true, Value: func(r *selfservice.Resource) any { return cmp.Or(r.Name, r.ID) },
 				Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) },
 			},
-			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return ownState(v, r) }},
+			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return stateCell(v, &r.Resource, r.Idle) }},
 			{Key: "key", Title: "Key", Value: func(r *selfservice.Resource) any { return r.Key }},
 			{Key: "gpu", Title: "GPU", Cell: func(r *selfservice.Resource) cell { return textCell(r.GPU, present(r.DataCenter)...) }},
 			{Key: "hour", Title: "Per hour", Sort: true, Number: true, Value: func(r *selfservice.Resource) any { return dollars(r.Takes.PerHour) }},
@@ -357,13 +357,6 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 			Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall(),
 		},
 	})
-}
-
-func ownState(v *visit, r *selfservice.Resource) cell {
-	if r.Idle == nil {
-		return stateCell(v, &r.Resource, nil)
-	}
-	return stateCell(v, &r.Resource, &money.IdleResource{Idle: *r.Idle})
 }
 
 // ownActions returns the forms that stop a pod and snooze an idle resource.

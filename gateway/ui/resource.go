@@ -20,7 +20,7 @@ type oneResource struct {
 	Facts  []fact
 	Costs  part[money.Costs]
 	Chart  chart.Chart
-	Idle   *money.IdleResource
+	Idle   *money.Idle
 	Tiles  []tile
 	Snooze *form
 	Adopt  *form
@@ -116,7 +116,7 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	if d.Idle != nil {
 		d.Tiles = append(d.Tiles, tile{
 			Label: "Idle cost so far", Value: amount(d.Idle.Cost),
-			Note: strings.Join(append([]string{state.Sub}, present(projection(v, &d.Idle.Idle))...), ", "),
+			Note: strings.Join(append([]string{state.Sub}, present(projection(v, d.Idle))...), ", "),
 		})
 	}
 	d.change(v, r, gone)

@@ -38,11 +38,11 @@ func ledgerNotes(list *money.ResourceList) []note {
 	return nil
 }
 
-// idleByID returns idle resources by their ID.
-func idleByID(list *money.IdleList) map[string]*money.IdleResource {
-	out := make(map[string]*money.IdleResource, len(list.Resources))
+// idleByID returns why resources are idle, by their ID.
+func idleByID(list *money.IdleList) map[string]*money.Idle {
+	out := make(map[string]*money.Idle, len(list.Resources))
 	for i := range list.Resources {
-		out[list.Resources[i].ID] = &list.Resources[i]
+		out[list.Resources[i].ID] = &list.Resources[i].Idle
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func loadResources(v *visit) (any, int, string) {
 }
 
 // resourceTable lists resources.
-func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.IdleResource) table {
+func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Idle) table {
 	columns := []column[money.Resource]{
 		{Key: "resource", Title: "Resource", Param: "name", Cell: func(r *money.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
 		{Key: "state", Title: "State", Cell: func(r *money.Resource) cell { return stateCell(v, r, idle[r.ID]) }},
@@ -143,14 +143,14 @@ func ownerCell(team, key string) cell {
 }
 
 // stateCell shows whether a resource is idle.
-func stateCell(v *visit, r *money.Resource, idle *money.IdleResource) cell {
+func stateCell(v *visit, r *money.Resource, idle *money.Idle) cell {
 	switch {
 	case idle == nil && decimal(r.Takes.PerHour) == 0:
 		return cell{Status: &status{levelNeutral, "Stopped"}}
 	case idle == nil:
 		return cell{Status: &status{levelGood, "Running"}}
 	}
-	return idleCell(v, &idle.Idle)
+	return idleCell(v, idle)
 }
 
 // idleCell shows the reason and the start of idleness.

@@ -76,17 +76,11 @@ func kindOf(r *operator.SearchResult) string {
 
 // resultLink returns the address of a result's page.
 func resultLink(v *visit, r *operator.SearchResult) string {
-	switch r.Kind {
-	case operator.FoundResource:
-		return v.Link("resources/" + url.PathEscape(r.ID))
-	case operator.FoundDecision:
-		return v.Link("requests/" + url.PathEscape(r.ID))
-	case operator.FoundKey:
-		return v.Link("keys/" + url.PathEscape(r.ID))
-	case operator.FoundTeam:
+	if r.Kind == operator.FoundTeam {
 		return v.Link("cost", "team", r.ID, "by", "resource")
 	}
-	return v.Link("policies/" + url.PathEscape(r.ID))
+	page := map[string]string{operator.FoundResource: "resources/", operator.FoundDecision: "requests/", operator.FoundKey: "keys/"}[r.Kind]
+	return v.Link(cmp.Or(page, "policies/") + url.PathEscape(r.ID))
 }
 
 // sortByWaste sorts idle resources: snoozed resources last, then by descending waste.
