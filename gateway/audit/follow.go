@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -17,10 +16,7 @@ import (
 
 // Line is a line of the log as stored in the file. For a line that a crash left incomplete, only Seq and Text are set.
 type Line struct {
-	Seq   int64
-	Time  time.Time
-	Phase Phase
-	Record
+	line
 	// Text does not include the newline.
 	Text []byte
 }
@@ -114,22 +110,13 @@ func (f *follower) take(text []byte) Line {
 	return out
 }
 
+// parse decodes a line. Its Seq is 0 if a crash left the line incomplete.
 func parse(text []byte) Line {
-	l, err := lineOf(text)
-	if err != nil {
+	var l line
+	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
 		return Line{Text: text}
 	}
-	return Line{l.Seq, l.Time, l.Phase, l.Record, text}
-}
-
-// errLine is the error for a line that a crash left incomplete.
-var errLine = errors.New("not a line of an audit log")
-
-func lineOf(text []byte) (l line, err error) {
-	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
-		return l, errLine
-	}
-	return l, nil
+	return Line{l, text}
 }
 
 // names returns the names that the files of a log may have, oldest first.

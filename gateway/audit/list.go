@@ -127,7 +127,7 @@ func behindLine(f *os.File, seq int64) int64 {
 		n, _ := f.ReadAt(text, int64(i)*block) // if no line starts at this position, continue after it
 		_, rest, _ := bytes.Cut(text[:n], []byte("\n"))
 		for text := range bytes.SplitSeq(rest, []byte("\n")) {
-			if known, err := lineOf(text); err == nil {
+			if known := parse(text); known.Seq > 0 {
 				return known.Seq > seq
 			}
 		}
@@ -171,7 +171,7 @@ func (s *search) scan(ctx context.Context, f *os.File, end int64) (done bool, er
 			lines = lines[1:]
 		}
 		for _, text := range slices.Backward(lines) {
-			if l, err := lineOf(text); err == nil && s.take(l) {
+			if l := parse(text); l.Seq > 0 && s.take(l.line) {
 				return true, nil
 			}
 		}

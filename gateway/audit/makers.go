@@ -69,10 +69,7 @@ func (m *creators) read(name string) error {
 
 // take processes a line. It ignores lines that a crash left incomplete.
 func (m *creators) take(text []byte) {
-	l, err := lineOf(text)
-	if err != nil {
-		return
-	}
+	l := parse(text)
 	m.found = m.found || l.Phase != ""
 	switch l.Phase {
 	case Intent:
