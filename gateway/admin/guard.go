@@ -119,10 +119,10 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 				"if no admin token is configured, requests must address the host by IP address or as localhost", 0)
 		}
 		s := g.reaching(openAdmin())
-		s.Peer = peerOf(r)
+		s.Peer = PeerOf(r)
 		return s, nil
 	}
-	peer := peerOf(r)
+	peer := PeerOf(r)
 	s, err := g.Authenticate(r.Context(), bearer(authorization))
 	if s.Peer = peer; err == nil || authorization == "" {
 		return s, err
@@ -172,17 +172,19 @@ func (g *Guard) reaching(s adminapi.Principal) adminapi.Principal {
 // reject responds with the refusal of a token.
 func reject(w http.ResponseWriter, err error) {
 	refused, _ := errors.AsType[TokenError](err)
-	if refused.Wait > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(RetrySeconds(refused.Wait), 10))
-	}
+	SetRetryAfter(w, refused.Wait)
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	refuse(w, refused.Status, refused.Reason)
 }
 
-// RetrySeconds returns a duration for the Retry-After header, in whole seconds and at least 1.
-func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
+// SetRetryAfter sets the Retry-After header to whole seconds, unless wait is 0.
+func SetRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	if wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	}
+}
 
 // Invoke implements [adminapi.Invoker]. Unlike [adminapi.Endpoint.Invoke], it logs refusals and audits changes and reads of
 // callers' records. If the audit log cannot be written, changes are refused.
@@ -235,8 +237,8 @@ func (g *Guard) watch(ctx context.Context, r *adminapi.Endpoint, s adminapi.Prin
 	}
 }
 
-// peerOf returns the remote address of a request, or the zero Addr if the request lacks an address.
-func peerOf(r *http.Request) netip.Addr {
+// PeerOf returns the remote address of a request, or the zero Addr if the request lacks an address.
+func PeerOf(r *http.Request) netip.Addr {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return addr.Addr().Unmap()
 }

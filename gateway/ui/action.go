@@ -33,7 +33,7 @@ func (c *Console) action(r *adminapi.Endpoint) func(v *visit) error {
 			case createAction:
 				form = keyForm(form)
 			}
-			defer c.problems.forget(v.org)
+			defer v.forgetBadges()
 			return adminapi.Call[any](v.r.Context(), c.rows, r.Pattern, v.scope, form, nil)
 		})
 	}

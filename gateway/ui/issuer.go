@@ -104,7 +104,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	undo, wait := c.people.attempt(r)
 	if wait > 0 {
-		retryAfter(w, wait)
+		admin.SetRetryAfter(w, wait)
 		c.loginPage(w, r, http.StatusTooManyRequests, "too many failed logins from this address")
 		return
 	}
@@ -143,9 +143,9 @@ func (c *Console) finish(r *http.Request, login underWay) (token string, err err
 
 // refuseLogin shows why a login failed. The issuer's response is logged.
 func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
-	c.logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
+	c.logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", admin.PeerOf(r).String(), "reason", err.Error())
 	if refused, ok := errors.AsType[admin.TokenError](err); ok {
-		retryAfter(w, refused.Wait)
+		admin.SetRetryAfter(w, refused.Wait)
 	}
 	_, isRefused := errors.AsType[adminapi.RefusedError](err)
 	status, reason := adminapi.StatusOf(err)

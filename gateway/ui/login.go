@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -46,7 +44,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	s, err := c.people.enter(r, token, false)
 	if refused, ok := errors.AsType[admin.TokenError](err); ok {
-		retryAfter(w, refused.Wait)
+		admin.SetRetryAfter(w, refused.Wait)
 		c.loginPage(w, r, refused.Status, upper(refused.Reason))
 		return
 	}
@@ -56,13 +54,6 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.begin(w, r, token, s, next)
-}
-
-// retryAfter sets the Retry-After header, unless wait is 0.
-func retryAfter(w http.ResponseWriter, wait time.Duration) {
-	if wait > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(admin.RetrySeconds(wait), 10))
-	}
 }
 
 // begin starts a session and redirects to next. It ends the previous session of the browser.
@@ -78,7 +69,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of
 		return
 	}
 	c.setCookie(w, r, sessionCookie, value, int(sessionTime.Seconds()))
-	c.logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
+	c.logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", admin.PeerOf(r).String())
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 }
 

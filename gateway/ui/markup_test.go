@@ -154,7 +154,7 @@ func TestHostileNames(t *testing.T) {
 		v := &visit{Console: ofCallers, scope: adminapi.Principal{Name: hostile}, session: session{Lead: true}}
 		hold(t, v, name, data)
 	}
-	for name := range templates(Path) {
+	for name := range templates[Path]() {
 		data, ofOperators := shown[name]
 		if !ofOperators {
 			if !known[name] {

@@ -3,7 +3,6 @@ package ui
 import (
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -70,40 +69,14 @@ func (b badges) of(page string) (n int, needs string) {
 // badgesTime is the lifetime of cached badges. The number of approval requests is not cached.
 const badgesTime = 15 * time.Second
 
-// badgeCache caches badges by organisation. It is safe for concurrent use.
-type badgeCache struct {
-	mu    sync.Mutex
-	byOrg map[string]badges
-}
-
-// take returns the cached badges of an organisation, or false if they have expired.
-func (c *badgeCache) take(org string, now time.Time) (badges, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, ok := c.byOrg[org]
-	age := now.Sub(b.read)
-	return b, ok && age >= 0 && age < badgesTime
-}
-
-func (c *badgeCache) keep(org string, b badges) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byOrg == nil {
-		c.byOrg = make(map[string]badges)
-	}
-	c.byOrg[org] = b
-}
-
-// forget removes the badges of an organisation from the cache after an action.
-func (c *badgeCache) forget(org string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.byOrg, org)
-	delete(c.byOrg, boundTo+org)
-}
-
 // boundTo is a prefix of the cache keys of principals that are bound to an organisation. Their badges exclude gateways.
 const boundTo = "bound to "
+
+// forgetBadges removes the badges of the organisation from the cache after an action.
+func (v *visit) forgetBadges() {
+	v.problems.Delete(v.org)
+	v.problems.Delete(boundTo + v.org)
+}
 
 // readBadges sets the badges of the page. The calls are not recorded in the audit log, because they only count records.
 func (v *visit) readBadges() {
@@ -143,15 +116,17 @@ func (v *visit) countProblems() badges {
 	if !v.may(overviewRow) {
 		return badges{}
 	}
-	if kept, ok := v.problems.take(name, v.now()); ok {
-		return kept
+	kept, _ := v.problems.Load(name)
+	b, ok := kept.(badges)
+	if age := v.now().Sub(b.read); ok && age >= 0 && age < badgesTime {
+		return b
 	}
 	o, err := adminapi.Call[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)
 	if err != nil {
 		return badges{}
 	}
-	b := problemsOf(&o, v.now())
-	v.problems.keep(name, b)
+	b = problemsOf(&o, v.now())
+	v.problems.Store(name, b)
 	return b
 }
 

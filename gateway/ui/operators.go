@@ -38,10 +38,10 @@ func (o operators) enter(r *http.Request, token string, login bool) (session, er
 }
 
 func (o operators) attempt(r *http.Request) (undo func(), wait time.Duration) {
-	if _, wait = o.Attempts.Take(peer(r)); wait > 0 {
+	if _, wait = o.Attempts.Take(admin.PeerOf(r)); wait > 0 {
 		return nil, wait
 	}
-	return func() { o.Attempts.Return(peer(r)) }, 0
+	return func() { o.Attempts.Return(admin.PeerOf(r)) }, 0
 }
 
 func (o operators) asker(r *http.Request, token string, s *session) (adminapi.Principal, error) {
@@ -53,7 +53,7 @@ func (o operators) asker(r *http.Request, token string, s *session) (adminapi.Pr
 		at = s.Began
 	}
 	holder, err := o.AuthenticateAt(r.Context(), token, at)
-	holder.Peer = peer(r)
+	holder.Peer = admin.PeerOf(r)
 	return holder, err
 }
 

@@ -15,20 +15,14 @@ import (
 	"time"
 )
 
-// templates returns the page templates of a console by name. Each template includes the layout and the components. Links in the templates
-// begin with path.
-func templates(path string) map[string]*template.Template {
-	if path == teamPath {
-		return teamTemplates()
-	}
-	return operatorTemplates()
-}
-
+// templates returns the page templates by name, for each path of a console. Each template includes the layout and the components. Links in
+// the templates begin with the path.
+//
 //nolint:gochecknoglobals // built once from embedded files
-var (
-	operatorTemplates = sync.OnceValue(func() map[string]*template.Template { return parse(Path) })
-	teamTemplates     = sync.OnceValue(func() map[string]*template.Template { return parse(teamPath) })
-)
+var templates = map[string]func() map[string]*template.Template{
+	Path:     sync.OnceValue(func() map[string]*template.Template { return parse(Path) }),
+	teamPath: sync.OnceValue(func() map[string]*template.Template { return parse(teamPath) }),
+}
 
 func parse(base string) map[string]*template.Template {
 	shell, out := newShell(base), make(map[string]*template.Template)
@@ -125,7 +119,7 @@ func file(name string) http.HandlerFunc {
 func (v *visit) render(status int, name string, f frame) {
 	var page bytes.Buffer
 	f.visit, f.Done = v, v.take()
-	if err := templates(v.path)[name].ExecuteTemplate(&page, "layout", &f); err != nil {
+	if err := templates[v.path]()[name].ExecuteTemplate(&page, "layout", &f); err != nil {
 		v.logger.ErrorContext(v.r.Context(), "console page failed to render", "page", name, "error", err)
 		http.Error(v.w, "The page failed to render.", http.StatusInternalServerError)
 		return

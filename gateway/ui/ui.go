@@ -5,10 +5,10 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -49,8 +49,8 @@ type Console struct {
 	issuers    *identity.Logins
 	// rows are the endpoints of the admin listener. unrecorded are the same endpoints without records in the audit log.
 	rows, unrecorded *adminapi.Table
-	// problems caches the badges of the navigation.
-	problems badgeCache
+	// problems caches the badges of the navigation by organisation.
+	problems sync.Map
 	// secret seals notices on a listener without login.
 	secret string
 	mux    *http.ServeMux
@@ -256,10 +256,4 @@ func (v *visit) choose() error {
 func (v *visit) may(pattern string) bool {
 	_, err := v.rows.Endpoint(pattern).Admit(v.scope, v.org)
 	return err == nil
-}
-
-// peer returns the remote address of a request's connection.
-func peer(r *http.Request) netip.Addr {
-	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return addr.Addr().Unmap()
 }
