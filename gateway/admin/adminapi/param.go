@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -248,12 +249,7 @@ func (f *Handler) unknown(values url.Values) (faults FaultsError) {
 	for i, p := range f.params {
 		names[i] = p.Name
 	}
-	given := make([]string, 0, len(values))
-	for name := range values {
-		given = append(given, name)
-	}
-	slices.Sort(given)
-	for _, name := range given {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if reason := UnknownName("parameter", name, names); reason != "" {
 			faults = append(faults, Fault{Parameter: name, Detail: reason})
 		}
