@@ -79,7 +79,7 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 		if d.Revision != "" {
 			out.Revision = d.Revision
 		}
-		s.Policies = slices.DeleteFunc(policyResults(&d), func(p Policy) bool { return p.Verdict == verdictChanges })
+		s.Policies = slices.DeleteFunc(ResultsOf(&d), func(p Policy) bool { return p.Verdict == verdictChanges })
 		out.Resources = append(out.Resources, s)
 	}
 	slices.SortFunc(out.Resources, func(a, b AuditedResource) int {

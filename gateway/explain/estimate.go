@@ -102,7 +102,7 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
 		}
 	}
-	c.Policies = ForCaller(policyResults(&ex.Evaluation.Verdict))
+	c.Policies = ForCaller(ResultsOf(&ex.Evaluation.Verdict))
 	for _, b := range ex.Ceilings() {
 		number := func(n int64) json.Number { return json.Number(ledger.AmountText(b.Index, n)) }
 		c.Budgets = append(c.Budgets, EstimatedBudget{

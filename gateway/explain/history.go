@@ -61,7 +61,7 @@ func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
 	}
 	for _, c := range append([]*filter.Exchange{ex}, ex.Calls...) {
 		once := make(map[PolicyResult]bool)
-		for _, p := range policyResults(&c.Evaluation.Verdict) {
+		for _, p := range ResultsOf(&c.Evaluation.Verdict) {
 			if s := (PolicyResult{p.Policy, p.Verdict}); !once[s] {
 				once[s], list = true, append(list, s)
 			}

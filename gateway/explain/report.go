@@ -118,12 +118,8 @@ type Call struct {
 	Path      string `json:"path"`
 	// Body is the v2 body, set only for dry runs. It is nil for runs.
 	Body any `json:"body,omitempty"`
-	// Verdict, Status, Refusal and Detail have the same meaning as in Report.
-	Verdict Verdict `json:"verdict"`
-	Status  int     `json:"status,omitempty"`
-	Refusal string  `json:"refusal,omitempty"`
-	Detail  string  `json:"detail,omitempty"`
-	Stages  []Stage `json:"stages"`
+	Outcome
+	Stages []Stage `json:"stages"`
 	// PolicyRevision is the revision of the policies, and Policies holds their results.
 	PolicyRevision string   `json:"policyRevision,omitempty"`
 	Policies       []Policy `json:"policies,omitempty"`

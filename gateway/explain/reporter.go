@@ -120,12 +120,11 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 
 // call returns the report on a call of v2 or of the run interface.
 func (w *reporter) call(ex *filter.Exchange) Call {
-	how := w.outcome(ex)
 	before, stages := ex.Stages()
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
-		Verdict: how.Verdict, Status: how.Status, Refusal: how.Refusal, Detail: how.Detail, Stages: w.stages(ex, stages, len(before)),
-		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: policyResults(&ex.Evaluation.Verdict),
+		Outcome: w.outcome(ex).Outcome, Stages: w.stages(ex, stages, len(before)),
+		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: ResultsOf(&ex.Evaluation.Verdict),
 	}
 	c.Budgets = budgetChecks(ex)
 	if in := ex.Evaluation.Input; in != nil {
@@ -197,8 +196,8 @@ func failed(ex *filter.Exchange) bool {
 	return ex.Response.Status >= http.StatusBadRequest || ex.Response.Failed
 }
 
-// policyResults lists the results of policies, most important first.
-func policyResults(d *policies.Decision) []Policy {
+// ResultsOf lists the results of policies, most important first.
+func ResultsOf(d *policies.Decision) []Policy {
 	var out []Policy
 	add := func(verdict string, list []policies.Violation) {
 		for _, v := range list {

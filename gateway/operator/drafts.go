@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
@@ -92,16 +93,8 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 		Policies: tried.Policies, Results: []PolicyResult{}, Output: tried.Output, Covered: tried.Covered, Missed: tried.Missed,
 		Input: t.Input, Masked: t.Masked,
 	}
-	for _, list := range []struct {
-		verdict    string
-		violations []policies.Violation
-	}{{"denies", tried.Decision.Deny}, {"warns", tried.Decision.Warn}, {"would deny", tried.Decision.Shadow}} {
-		for _, v := range list.violations {
-			out.Results = append(out.Results, PolicyResult{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
-		}
-	}
-	for _, m := range tried.Decision.Mutate {
-		out.Results = append(out.Results, PolicyResult{Policy: m.Policy, Verdict: "changes", Message: m.Message, Field: m.Pointer})
+	for _, p := range explain.ResultsOf(&tried.Decision) {
+		out.Results = append(out.Results, PolicyResult{p.Policy, p.Verdict, p.Message, p.Field})
 	}
 	for _, o := range tried.Undetermined {
 		out.Undetermined = append(out.Undetermined, UndeterminedPolicy{Policy: o.Policy, Hidden: o.Hidden})
