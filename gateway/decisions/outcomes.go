@@ -37,13 +37,13 @@ func (c *counter) addThrottled(e *telemetry.Event) {
 	}
 }
 
-// outcomesOf, teamOutcomesOf and throttledOf return the store keys of an organisation's counts in one hour: outcomes per five minutes,
-// outcomes per team, and refusals by rate limit window per five minutes.
-func outcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes" }
-
-func teamOutcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes:teams" }
-
-func throttledOf(org string, hour time.Time) string { return hourOf(org, hour) + ":throttled" }
+// Suffixes of the store keys of an organisation's counts in one hour: outcomes per five minutes, outcomes per team, and refusals by rate
+// limit window per five minutes.
+const (
+	outcomesSuffix     = ":outcomes"
+	teamOutcomesSuffix = ":outcomes:teams"
+	throttledSuffix    = ":throttled"
+)
 
 // AddOutcomes adds counts to the stored request counts of an organisation.
 func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
@@ -52,11 +52,11 @@ func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[end
 		hour := what.slot.Truncate(time.Hour)
 		slot := strconv.Itoa(int(what.slot.Sub(hour) / slotLength))
 		if what.window != "" {
-			fields[store.Field{Hash: throttledOf(org, hour), Name: what.window + apart + slot}] = n
+			fields[store.Field{Hash: hourOf(org, hour) + throttledSuffix, Name: what.window + apart + slot}] = n
 			continue
 		}
-		fields[store.Field{Hash: outcomesOf(org, hour), Name: what.outcome + apart + slot}] += n
-		fields[store.Field{Hash: teamOutcomesOf(org, hour), Name: what.outcome + apart + what.team}] += n
+		fields[store.Field{Hash: hourOf(org, hour) + outcomesSuffix, Name: what.outcome + apart + slot}] += n
+		fields[store.Field{Hash: hourOf(org, hour) + teamOutcomesSuffix, Name: what.outcome + apart + what.team}] += n
 	}
 	return s.hours.Add(ctx, fields)
 }
@@ -71,15 +71,9 @@ const (
 // requests by team and outcome in each hour. If by is "window", it counts throttled requests by time window of the limit in each five
 // minutes. For any other value, it counts requests by outcome in each five minutes.
 func (s *CountStore) Outcomes(ctx context.Context, org string, first, last time.Time, by string) (map[ended]int64, error) {
-	name := outcomesOf
-	switch by {
-	case byTeam:
-		name = teamOutcomesOf
-	case byWindow:
-		name = throttledOf
-	}
+	suffix := cmp.Or(map[string]string{byTeam: teamOutcomesSuffix, byWindow: throttledSuffix}[by], outcomesSuffix)
 	out := make(map[ended]int64)
-	err := s.read(ctx, org, first, last, name, func(hour time.Time, field string, n int64) {
+	err := s.read(ctx, org, first, last, suffix, func(hour time.Time, field string, n int64) {
 		outcome, of, _ := strings.Cut(field, apart)
 		what := ended{slot: hour, outcome: outcome}
 		if by == byWindow {

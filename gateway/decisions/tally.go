@@ -51,16 +51,15 @@ func (s *CountStore) Add(ctx context.Context, org string, counts map[CountKey]in
 	return s.hours.Add(ctx, fields)
 }
 
-// read calls visit for each count in the hashes of the hours from first (inclusive) to last (exclusive). name returns the name of an hour's
-// hash.
+// read calls visit for each count in the hashes of the hours from first (inclusive) to last (exclusive). The names of the hashes end with
+// suffix.
 func (s *CountStore) read(
-	ctx context.Context, org string, first, last time.Time, name func(org string, hour time.Time) string,
-	visit func(hour time.Time, field string, n int64),
+	ctx context.Context, org string, first, last time.Time, suffix string, visit func(hour time.Time, field string, n int64),
 ) error {
 	var hours []time.Time
 	var names []string
 	for h := first.UTC().Truncate(time.Hour); h.Before(last); h = h.Add(time.Hour) {
-		hours, names = append(hours, h), append(names, name(org, h))
+		hours, names = append(hours, h), append(names, hourOf(org, h)+suffix)
 	}
 	found, err := s.hours.Get(ctx, names...)
 	for i, fields := range found {
@@ -77,7 +76,7 @@ func (s *CountStore) read(
 // included.
 func (s *CountStore) List(ctx context.Context, org string, first, last time.Time) ([]PolicyCount, error) {
 	var out []PolicyCount
-	err := s.read(ctx, org, first, last.Add(1), hourOf, func(hour time.Time, field string, n int64) {
+	err := s.read(ctx, org, first, last.Add(1), "", func(hour time.Time, field string, n int64) {
 		if parts := strings.Split(field, apart); len(parts) == 3 { // other fields were written by another version
 			out = append(out, PolicyCount{hour, parts[0], parts[1], parts[2], n})
 		}
