@@ -132,15 +132,17 @@ func (f *frame) Switch() (out []link) {
 	return out
 }
 
-// Teams returns the teams of the organisation.
-func (v *visit) Teams() []string {
-	for _, t := range v.scope.Visible() {
-		if t.ID == v.org {
-			return t.Teams
-		}
+// tenant returns the organisation of the page, or an empty one if the principal has no access to it.
+func (v *visit) tenant() (t adminapi.Tenant) {
+	visible := v.scope.Visible()
+	if i := slices.IndexFunc(visible, func(t adminapi.Tenant) bool { return t.ID == v.org }); i >= 0 {
+		t = visible[i]
 	}
-	return nil
+	return t
 }
+
+// Teams returns the teams of the organisation.
+func (v *visit) Teams() []string { return v.tenant().Teams }
 
 // Here returns the path and query of the page.
 func (v *visit) Here() string { return v.r.URL.RequestURI() }

@@ -216,7 +216,7 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 		Path:  v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault,
 	}
 	border := v.now().Add(-24 * time.Hour)
-	var now, before decisions.OutcomeCount
+	var denied, throttled, before int64
 	var hours []float64
 	for i := range f.outcomes.Is.Counts {
 		c := &f.outcomes.Is.Counts[i]
@@ -224,24 +224,17 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 			continue // both sides have the same number of hours
 		}
 		if !c.Start.After(border) {
-			addOutcome(&before, c)
+			before += c.Denied + c.Throttled
 			continue
 		}
-		addOutcome(&now, c)
+		denied, throttled = denied+c.Denied, throttled+c.Throttled
 		hours = append(hours, float64(c.Denied+c.Throttled))
 	}
-	t.Value = count(now.Denied + now.Throttled)
-	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled"
-	t.Change = changeOfCount(now.Denied+now.Throttled, before.Denied+before.Throttled, "the previous 24 hours")
+	t.Value = count(denied + throttled)
+	t.Note = count(denied) + " denied, " + count(throttled) + " throttled"
+	t.Change = changeOfCount(denied+throttled, before, "the previous 24 hours")
 	t.Spark = newSpark(hours, "Denied or throttled requests by hour")
 	return t
-}
-
-func addOutcome(sum, c *decisions.OutcomeCount) {
-	sum.Allowed += c.Allowed
-	sum.Denied += c.Denied
-	sum.Throttled += c.Throttled
-	sum.Failed += c.Failed
 }
 
 // overviewChart returns a chart of costs by team, with today's forecast if the range ends today and days are in UTC.

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"net/url"
 	"time"
 )
@@ -151,14 +150,11 @@ func (p period) Since() string { return p.From.UTC().Format(time.RFC3339) }
 
 // zone returns the time zone of the organisation, or UTC if the gateway does not know the zone.
 func (v *visit) zone() *time.Location {
-	for _, t := range v.scope.Visible() {
-		if t.ID == v.org {
-			if zone, err := time.LoadLocation(cmp.Or(t.Zone, "UTC")); err == nil {
-				return zone
-			}
-		}
+	zone, err := time.LoadLocation(v.tenant().Zone) // "" is UTC
+	if err != nil {
+		return time.UTC
 	}
-	return time.UTC
+	return zone
 }
 
 // Period returns the time range of the page.
