@@ -43,14 +43,18 @@ func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, erro
 	}
 	list, err := s.requests(ctx, ex)
 	out := make([]Request, len(list))
-	for i := range list {
-		r := &list[i]
+	for i, r := range list {
 		out[i] = Request{
-			Record: *r, MayGrant: r.State == approval.Pending && s.mayGrant(ex.Caller, r, cmp.Or(r.USD, "0")) == nil,
+			Record: r, MayGrant: r.State == approval.Pending && s.mayGrant(ex.Caller, &r, cmp.Or(r.USD, "0")) == nil,
 			MayDeny: (r.State == approval.Pending || r.State == approval.Granted) && s.mayAnswer(ex.Caller) == nil,
 		}
 	}
-	return map[string]any{"approvals": out}, err
+	return RequestList{out}, err
+}
+
+// RequestList is the list of approval requests in a response.
+type RequestList struct {
+	Approvals []Request `json:"approvals"`
 }
 
 // Request is an approval request with the answers that the caller may give.
@@ -132,8 +136,7 @@ func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 // request returns the approval request that a lead wants to answer. The content of an approval request never changes, because a new request
 // gets a new ID.
 func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.Record, error) {
-	c := ex.Caller
-	if err := s.mayAnswer(c); err != nil {
+	if err := s.mayAnswer(ex.Caller); err != nil {
 		return nil, err
 	}
 	list, err := s.requests(ctx, ex)
@@ -142,7 +145,7 @@ func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.R
 	}
 	i := slices.IndexFunc(list, func(r approval.Record) bool { return r.ID == ex.Params["id"] })
 	if i < 0 {
-		return nil, problem.NotFound.Newf("team %s has no approval request %q", c.Team, ex.Params["id"])
+		return nil, problem.NotFound.Newf("team %s has no approval request %q", ex.Caller.Team, ex.Params["id"])
 	}
 	return &list[i], nil
 }

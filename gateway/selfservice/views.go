@@ -116,8 +116,8 @@ type Resource struct {
 	Idle *money.Idle `json:"idle,omitempty"`
 }
 
-// resourceList is the list of resources in a response. Complete is copied from the ledger.
-type resourceList struct {
+// ResourceList is the list of resources in a response. Complete is copied from the ledger.
+type ResourceList struct {
 	Complete  bool       `json:"complete"`
 	Resources []Resource `json:"resources"`
 }
@@ -127,12 +127,11 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	out := resourceList{l.Complete, []Resource{}}
+	out := ResourceList{l.Complete, []Resource{}}
 	idle := map[string]*money.Idle{}
-	if list, err := ask[money.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // an error means that idle detection is off
-		for _, r := range list.Resources {
-			idle[r.ID] = &r.Idle
-		}
+	list, _ := ask[money.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil) // an error means that idle detection is off
+	for _, r := range list.Resources {
+		idle[r.ID] = &r.Idle
 	}
 	for _, r := range l.Resources {
 		if sees(ex.Caller, r.Team, r.Key) {

@@ -12,9 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// actionPath returns the URL path that submits a form to an endpoint.
-func actionPath(r *adminapi.Endpoint) string { return Path + actionName(r) }
-
 // actionName returns the name of an endpoint's action.
 func actionName(r *adminapi.Endpoint) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 

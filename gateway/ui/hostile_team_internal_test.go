@@ -18,7 +18,7 @@ func hostileTeam() map[string]any {
 	v.r = httptest.NewRequest(http.MethodGet, c.path+"requests?operation="+url.QueryEscape(hostile), http.NoBody)
 	requests := hostileRequests()
 	own := []selfservice.Request{{Record: requests[0], MayGrant: true}, {Record: requests[1], MayDeny: true}}
-	f := myFacts{me: of[selfservice.Me](), resources: of[ownResources](), denied: of[decisions.List]()}
+	f := myFacts{me: of[selfservice.Me](), resources: of[selfservice.ResourceList](), denied: of[decisions.List]()}
 	f.requests.Is.Approvals = own
 	f.resources.Is.Resources[0].Idle.SnoozedUntil = nil
 	request := filled[selfservice.Decision]().(selfservice.Decision)

@@ -19,19 +19,9 @@ import (
 // myFacts holds the API responses for the first page of callers.
 type myFacts struct {
 	me        part[selfservice.Me]
-	resources part[ownResources]
-	requests  part[ownApprovals]
+	resources part[selfservice.ResourceList]
+	requests  part[selfservice.RequestList]
 	denied    part[decisions.List]
-}
-
-// ownResources and ownApprovals are responses of caller routes.
-type ownResources struct {
-	Complete  bool                   `json:"complete"`
-	Resources []selfservice.Resource `json:"resources"`
-}
-
-type ownApprovals struct {
-	Approvals []selfservice.Request `json:"approvals"`
 }
 
 // myData holds the data of the first page of callers.
@@ -54,8 +44,8 @@ const countedDenials = 100
 func my(v *visit) (any, int, string) {
 	f := myFacts{me: own[selfservice.Me](v, "me", url.Values{"forecast": {"true"}})}
 	together( // each part may exceed the rate limit of the key; the page shows the others
-		func() { f.resources = own[ownResources](v, "resources", nil) },
-		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
+		func() { f.resources = own[selfservice.ResourceList](v, "resources", nil) },
+		func() { f.requests = own[selfservice.RequestList](v, "approvals", nil) },
 		func() {
 			f.denied = own[decisions.List](v, "decisions",
 				url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(countedDenials)}})
@@ -377,7 +367,7 @@ func ownActions(v *visit, r *selfservice.Resource) (out []form) {
 }
 
 func myResources(v *visit) (any, int, string) {
-	list := own[ownResources](v, "resources", nil)
+	list := own[selfservice.ResourceList](v, "resources", nil)
 	l := listing{Table: ownResourceTable(v, list.Is.Resources)}
 	if list.OK() && !list.Is.Complete {
 		l.Notes = []note{{levelBad, "The ledger is incomplete: some resources may be missing."}}

@@ -30,7 +30,7 @@ func myDecision(v *visit) (any, int, string) {
 	}
 	d := newOwnRequest(v, &x.Is)
 	if d.Approval != "" {
-		list := own[ownApprovals](v, "approvals", nil).Is.Approvals
+		list := own[selfservice.RequestList](v, "approvals", nil).Is.Approvals
 		if i := slices.IndexFunc(list, func(r selfservice.Request) bool { return r.ID == d.Approval }); i >= 0 {
 			d.Asked = &list[i]
 		}
@@ -93,10 +93,10 @@ type approvalPage struct {
 }
 
 func myApprovals(v *visit) (any, int, string) {
-	var list part[ownApprovals]
+	var list part[selfservice.RequestList]
 	var me part[selfservice.Me]
 	together(
-		func() { list = own[ownApprovals](v, "approvals", nil) },
+		func() { list = own[selfservice.RequestList](v, "approvals", nil) },
 		func() { me = own[selfservice.Me](v, "me", url.Values{"forecast": {"true"}}) },
 	)
 	return newApprovalPage(v, list.Is.Approvals, &me.Is), list.Status, list.Fault

@@ -85,7 +85,7 @@ func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions, hourl
 	c.serveCommon()
 	for i := range rows {
 		if rows[i].Mutates {
-			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
+			c.mux.HandleFunc("POST "+Path+actionName(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
 	c.mux.HandleFunc("GET /ui/cost.csv", c.visited((*visit).costCSV))
