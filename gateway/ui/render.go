@@ -42,10 +42,9 @@ func newShell(base string) *template.Template {
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
 		"amount": amount, "stamp": stamp, "moment": moment,
-		"pretty": pretty, "join": strings.Join, "words": words, "title": title, "percent": percent, "plural": plural, "status": statusOf,
+		"pretty": pretty, "join": strings.Join, "title": title, "plural": plural, "status": statusOf,
 		"note":   func(level, text string) note { return note{level, text} },
 		"codeOf": func(label, text string) *code { return &code{label, text} }, "escape": url.PathEscape,
-		"list":  func(items ...string) []string { return items },
 		"asset": func(name string) string { return base + asset(name) },
 		"logTime": func(text string) string {
 			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is

@@ -116,7 +116,7 @@ func TestStyleGuide(t *testing.T) {
 		Console: c, w: w, r: httptest.NewRequest(http.MethodGet, "/ui/styleguide?org=acme&team=research&sort=-cost&range=7d", http.NoBody), org: "acme",
 		scope: adminapi.Principal{Name: "root", Roles: []adminapi.Role{adminapi.Admin}, Orgs: orgs}, badges: badges{approvals: 2, drift: 1},
 	}
-	v.enter(&page{name: "styleguide", period: last7Days})
+	_ = v.enter(&page{name: "styleguide", period: last7Days}) // the time range is valid
 	f := frame{visit: v, Title: "Style guide", Page: "overview", Done: "Key batch is revoked.", Failure: "The form could not be sent.", Data: newGuide(v)}
 	if err := guide.ExecuteTemplate(w, "layout", &f); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ const (
 type drawing struct {
 	Chart
 
-	Height, Baseline, PlotTop, PlotHeight, LineWidth string
+	Height, PlotTop, PlotHeight, LineWidth string
 	// UnitLabel names the unit of the vertical axis. Summary describes the chart for screen readers.
 	UnitLabel, Summary string
 	// Left is the number of oldest buckets that were dropped.
@@ -100,7 +100,7 @@ func (c Chart) layout() *drawing {
 	tall := cmp.Or(float64(c.Height), plotHeight)
 	baseline := plotTop + tall
 	d := &drawing{
-		Left: c.crop(), Height: number(baseline + axisHeight), Baseline: number(baseline), PlotTop: number(plotTop),
+		Left: c.crop(), Height: number(baseline + axisHeight), PlotTop: number(plotTop),
 		PlotHeight: number(tall), LineWidth: number(lineWidth),
 	}
 	c.Zone = cmp.Or(c.Zone, time.UTC)
