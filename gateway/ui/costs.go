@@ -113,7 +113,7 @@ func costExplorer(v *visit) (any, int, string) {
 	if !d.Costs.OK() {
 		return d, d.Costs.Status, d.Costs.Fault
 	}
-	d.Chart = costChart(v, "cost", &d.Costs.Is, d.by)
+	d.Chart = costChart(v, &d.Costs.Is, d.by)
 	if decimal(before.Is.Total) > 0 {
 		d.Chart.Previous = previousSums(&d.Costs.Is, &before.Is, bucket, len(d.Chart.Buckets))
 	}

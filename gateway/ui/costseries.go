@@ -89,10 +89,10 @@ func (v *visit) bucketName(bucket string) string {
 }
 
 // costChart returns a chart of costs by group and bucket.
-func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
+func costChart(v *visit, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
 	c := chart.Chart{
-		ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
+		ID: "cost", Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: v.bucketName(bucket), Total: true,
 		Now: v.now(), From: costs.From, To: costs.To, Empty: "No cost in this period.",
 	}
 	c.Buckets = bucketsOf(costs, bucket)

@@ -38,7 +38,7 @@ func hostileExplorer() costData {
 	v := hostileVisit("cost")
 	d := costData{Costs: hostileCosts(), Compared: of[money.Comparison](), by: "team,label:" + hostile}
 	d.Compared.Is.Unknown = ""
-	d.listing, d.Chart = v.filtered(costFilterFields(v)...), costChart(v, "cost", &d.Costs.Is, d.by)
+	d.listing, d.Chart = v.filtered(costFilterFields(v)...), costChart(v, &d.Costs.Is, d.by)
 	f := of[money.Forecasts]().Is.Scopes[0]
 	d.Tiles, d.Groups, d.Table = d.tiles(v, &f), d.groups(v), d.table(v)
 	d.links(v, costQuery(v))
@@ -57,7 +57,7 @@ func hostileBudgets() budgetData {
 func hostileCost() map[string]any {
 	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.HoldList]()
 	one := oneResource{id: hostile, head: head{Title: hostile}, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0].Idle}
-	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
+	one.Chart = costChart(v, &one.Costs.Is, "team")
 	one.describe(v, &list.Is.Resources[0], &idle.Is)
 	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))
 	found := of[operator.SearchResults]()
@@ -76,6 +76,6 @@ func hostileMySpend() mySpendData {
 	v := hostileVisit("cost")
 	v.r.URL.Path = teamPath + "cost"
 	d := mySpendData{Costs: hostileCosts(), Groups: []tab{{Title: hostile, Path: v.Here()}}}
-	d.Chart, d.Table = costChart(v, "cost", &d.Costs.Is, "team"), ownCosts(v, &d.Costs.Is, "team")
+	d.Chart, d.Table = costChart(v, &d.Costs.Is, "team"), ownCosts(v, &d.Costs.Is, "team")
 	return d
 }

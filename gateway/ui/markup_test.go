@@ -212,7 +212,7 @@ func TestCostsBecomeSeries(t *testing.T) {
 	}
 	costs.Rows[0].USD, costs.Rows[9].Team = "5.5", ""
 	v := &visit{period: period{From: day, To: day.AddDate(0, 0, 3)}, Console: &Console{now: time.Now}}
-	c := costChart(v, "x", costs, "team")
+	c := costChart(v, costs, "team")
 	if len(c.Buckets) != 3 || len(c.Series) != chart.MaxSeries || c.Series[0].Name != "a" || c.Series[0].Values[0] != 5.5 || c.Series[7].Name != "3 others" || c.Series[7].Sum() != 3 {
 		t.Errorf("series %+v", c.Series)
 	}
@@ -227,7 +227,7 @@ func TestCostsBecomeSeries(t *testing.T) {
 		t.Errorf("a previous period of whole days: %v", sums)
 	}
 	costs.Rows[0].End = costs.Rows[0].Start.Add(9 * time.Minute) // a range that ends in the first day
-	if c := costChart(v, "x", costs, "team"); len(c.Buckets) != 3 {
+	if c := costChart(v, costs, "team"); len(c.Buckets) != 3 {
 		t.Errorf("%d buckets, want 3 days", len(c.Buckets))
 	}
 	if got := groupName(&costs.Rows[9].CostGroup, "team,label:project"); got != "No team, No label project" {

@@ -239,7 +239,7 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 
 // overviewChart returns a chart of costs by team, with today's forecast if the range ends today and days are in UTC.
 func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Chart {
-	c := costChart(v, "cost", costs, "team")
+	c := costChart(v, costs, "team")
 	c.Title, c.Height = "Cost by team", overviewPlot
 	n, expected := len(c.Buckets), decimal(scope.Day.Expected)
 	if n > 0 && expected > 0 && c.Per == "day" && v.now().Before(c.Buckets[n-1].Start.Add(24*time.Hour)) {

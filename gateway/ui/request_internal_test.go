@@ -49,7 +49,7 @@ func TestDaysOfCosts(t *testing.T) {
 	v.period = period{Name: last7Days, From: costs.From, To: costs.To}
 	for zone, want := range map[string]string{"": "day", "UTC": "day", "Europe/Berlin": "UTC day"} {
 		v.scope.Orgs[0].Zone = zone
-		if c := costChart(v, "x", costs, "team"); c.Per != want {
+		if c := costChart(v, costs, "team"); c.Per != want {
 			t.Errorf("in zone %q the chart is by %q, want %q", zone, c.Per, want)
 		}
 		d := costData{by: "team"}
@@ -74,7 +74,7 @@ func TestForecastsOfDays(t *testing.T) {
 		v := inBerlin()
 		v.scope.Orgs[0].Zone, v.period = zone, period{Name: last7Days, From: costs.From, To: costs.To}
 		var d costData
-		d.Chart = costChart(v, "x", costs, "team")
+		d.Chart = costChart(v, costs, "team")
 		d.forecast(v, f)
 		if c := overviewChart(v, costs, f); (c.Forecast != nil) != want || (d.Chart.Forecast != nil) != want {
 			t.Errorf("in zone %s: forecasts %v and %v, want any: %t", zone, c.Forecast, d.Chart.Forecast, want)

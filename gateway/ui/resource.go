@@ -62,7 +62,7 @@ func loadResource(v *visit) (any, int, string) {
 		return nil, http.StatusNotFound, "No resource has the ID " + id + ", and none has had costs in this period."
 	}
 	d.Idle = idleByID(&idles.Is)[id]
-	d.Chart = costChart(v, "cost", &d.Costs.Is, "resource")
+	d.Chart = costChart(v, &d.Costs.Is, "resource")
 	d.Chart.Title = "Cost"
 	d.describe(v, r, &idles.Is)
 	d.Calls = requestTable(v, d.Requests.Is.Decisions)

@@ -60,7 +60,7 @@ func mySpend(v *visit) (any, int, string) {
 	}
 	if d.Costs.OK() {
 		d.Tiles = ownCostTiles(v, &d.Costs.Is, ownBudgetRows(me.Is.Budgets))
-		d.Chart = costChart(v, "cost", &d.Costs.Is, by)
+		d.Chart = costChart(v, &d.Costs.Is, by)
 		d.Table = ownCosts(v, &d.Costs.Is, by)
 	}
 	return d, d.Costs.Status, d.Costs.Fault
