@@ -156,38 +156,28 @@ type countedOutcomes struct {
 // maxSlots is the maximum number of five-minute buckets in a response.
 const maxSlots = 24 * 12
 
-// buckets returns the empty buckets between from and to.
-func (p *countedOutcomes) buckets(from, to time.Time, zone *time.Location) (list []OutcomeCount) {
+// buckets returns the empty buckets that cover the time from since to to, and the start of the first one.
+func (p *countedOutcomes) buckets(since, to time.Time, zone *time.Location) (from time.Time, list []OutcomeCount) {
+	day := func(t time.Time, later int) time.Time {
+		y, m, d := t.In(zone).Date()
+		return time.Date(y, m, d+later, 0, 0, 0, 0, zone)
+	}
+	from = since.UTC().Truncate(time.Hour)
 	next := func(time.Time) time.Time { return to }
 	switch p.Bucket {
 	case "5m":
+		from = since.UTC().Truncate(slotLength)
 		next = func(t time.Time) time.Time { return t.Add(slotLength) }
 	case "hour":
 		next = func(t time.Time) time.Time { return t.Add(time.Hour) }
 	case "day":
-		next = func(t time.Time) time.Time {
-			y, m, d := t.In(zone).Date()
-			return time.Date(y, m, d+1, 0, 0, 0, 0, zone)
-		}
+		from = day(since, 0)
+		next = func(t time.Time) time.Time { return day(t, 1) }
 	}
-	for at := from; at.Before(to); {
-		end := next(at)
-		list = append(list, OutcomeCount{Start: at.UTC(), End: end.UTC()})
-		at = end
+	for at := from; at.Before(to); at = next(at) {
+		list = append(list, OutcomeCount{Start: at.UTC(), End: next(at).UTC()})
 	}
-	return list
-}
-
-// start rounds the beginning of a range down to the start of its bucket.
-func (p *countedOutcomes) start(at time.Time, zone *time.Location) time.Time {
-	switch p.Bucket {
-	case "5m":
-		return at.UTC().Truncate(slotLength)
-	case "day":
-		y, m, d := at.In(zone).Date()
-		return time.Date(y, m, d, 0, 0, 0, 0, zone)
-	}
-	return at.UTC().Truncate(time.Hour)
+	return from, list
 }
 
 func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p countedOutcomes) (*OutcomeCounts, error) {
@@ -203,7 +193,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	if to.IsZero() || to.After(s.Now) {
 		to = s.Now
 	}
-	from := p.start(sinceStored(p.Since, s.Now), zone)
+	from, buckets := p.buckets(sinceStored(p.Since, s.Now), to, zone)
 	switch {
 	case !from.Before(to):
 		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
@@ -218,7 +208,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 		return nil, err
 	}
 	out := &OutcomeCounts{From: from.UTC(), To: to.UTC(), Bucket: p.Bucket, Total: OutcomeCount{Start: from.UTC(), End: to.UTC()}}
-	out.Counts = p.sum(found, p.buckets(from, to, zone), &out.Total)
+	out.Counts = p.sum(found, buckets, &out.Total)
 	return out, nil
 }
 
