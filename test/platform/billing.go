@@ -74,9 +74,9 @@ type billQuery struct {
 	id       string // the resource asked for; empty is all
 }
 
-// earliest is where the first bucket begins: RFC 3339 writes years of four
+// firstBucket is where the first bucket begins: RFC 3339 writes years of four
 // digits, and this Monday begins a bucket of every size.
-func earliest() time.Time { return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC) }
+func firstBucket() time.Time { return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // floor is the start of the bucket t is in, which is in year 1 or later. Buckets
 // are cut in UTC and weeks begin on Monday.
@@ -131,7 +131,7 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 		if p.has("startTime") || p.has("endTime") {
 			return q, badRequest("lastN excludes startTime and endTime")
 		}
-		q.from = latest(earliest(), step(floor(now, q.size), q.size, 1-lastN))
+		q.from = latest(firstBucket(), step(floor(now, q.size), q.size, 1-lastN))
 		q.to = step(floor(now, q.size), q.size, 1)
 		return q, nil
 	}
@@ -141,8 +141,8 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 	if !p.has("endTime") {
 		q.to = now
 	}
-	q.from = floor(latest(earliest(), q.from), q.size)
-	if end := floor(latest(earliest(), q.to), q.size); end.Before(q.to) {
+	q.from = floor(latest(firstBucket(), q.from), q.size)
+	if end := floor(latest(firstBucket(), q.to), q.size); end.Before(q.to) {
 		q.to = step(end, q.size, 1)
 	}
 	if q.to.Year() > 9999 {
@@ -157,9 +157,16 @@ func (x *exchange) billQuery(v billView) (billQuery, error) {
 	return q, nil
 }
 
-// latest is the later of two instants.
+// latest is the later of two instants, and earliest the earlier.
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return a
 	}
 	return b
@@ -170,16 +177,7 @@ func latest(a, b time.Time) time.Time {
 func (m *meter) between(from, to, now time.Time) amounts {
 	var sum amounts
 	for _, s := range m.Spans {
-		start, end := s.From, s.To
-		if end.IsZero() {
-			end = now
-		}
-		if start.Before(from) {
-			start = from
-		}
-		if to.Before(end) {
-			end = to
-		}
+		start, end := latest(s.From, from), earliest(s.end(now), to)
 		if start.Before(end) {
 			sum.add(s.Rate, end.Sub(start).Hours())
 		}
@@ -195,11 +193,7 @@ func (m *meter) between(from, to, now time.Time) amounts {
 // life is the time a meter has anything to tell of.
 func (m *meter) life(now time.Time) (from, to time.Time) {
 	for _, s := range m.Spans {
-		end := s.To
-		if end.IsZero() {
-			end = now
-		}
-		from, to = widen(from, to, s.From, end)
+		from, to = widen(from, to, s.From, s.end(now))
 	}
 	for _, l := range m.Lumps {
 		from, to = widen(from, to, l.At, l.At.Add(1))
@@ -208,13 +202,10 @@ func (m *meter) life(now time.Time) (from, to time.Time) {
 }
 
 func widen(from, to, start, end time.Time) (time.Time, time.Time) {
-	if from.IsZero() || start.Before(from) {
+	if from.IsZero() {
 		from = start
 	}
-	if end.After(to) {
-		to = end
-	}
-	return from, to
+	return earliest(from, start), latest(to, end)
 }
 
 // billRecord is one line of a bill.
@@ -249,13 +240,8 @@ func (x *exchange) perResourceLocked(v billView, q billQuery) []billRecord {
 			continue
 		}
 		first, last := m.life(x.now)
-		if first.Before(q.from) {
-			first = q.from
-		}
-		if q.to.Before(last) {
-			last = q.to
-		}
-		for at := floor(first, q.size); at.Before(last); at = step(at, q.size, 1) {
+		last = earliest(last, q.to)
+		for at := floor(latest(first, q.from), q.size); at.Before(last); at = step(at, q.size, 1) {
 			end := step(at, q.size, 1)
 			if sum := m.between(at, end, x.now); sum.total() > 0 {
 				byBucket[at] = append(byBucket[at], billRecord{from: at, to: end, id: m.ID, amounts: sum})

@@ -113,12 +113,8 @@ func (j *job) final() bool {
 
 // startOn gives the job to a worker at an instant and settles how it will end.
 func (j *job) startOn(w *worker, at time.Time, usual time.Duration) {
-	took := j.takes(usual)
 	j.Status, j.Started, j.Worker, j.Tries = jobRunning, at, w.ID, j.Tries+1
-	j.Ends = at.Add(min(took, j.ExecTimeout))
-	if j.Expires.Before(j.Ends) {
-		j.Ends = j.Expires
-	}
+	j.Ends = earliest(at.Add(min(j.takes(usual), j.ExecTimeout)), j.Expires)
 	w.Job, w.Status = j.ID, workerRunning
 }
 
@@ -258,11 +254,7 @@ func (j *job) yielded(now time.Time) int {
 	case j.Started.IsZero() || !j.Ends.After(j.Started):
 		return 0
 	}
-	until := now
-	if j.Ends.Before(now) {
-		until = j.Ends
-	}
-	return int(int64(n) * int64(until.Sub(j.Started)) / int64(j.Ends.Sub(j.Started)))
+	return int(int64(n) * int64(earliest(now, j.Ends).Sub(j.Started)) / int64(j.Ends.Sub(j.Started)))
 }
 
 // append writes the job object.

@@ -60,6 +60,14 @@ type span struct {
 	Rate     amounts
 }
 
+// end is when the span ends, or now.
+func (s span) end(now time.Time) time.Time {
+	if s.To.IsZero() {
+		return now
+	}
+	return s.To
+}
+
 // lump is money spent at once.
 type lump struct {
 	At     time.Time

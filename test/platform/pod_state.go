@@ -222,7 +222,7 @@ func (s *Server) forceStatusLocked(a *account, p *pod, status string, now time.T
 			}
 		}
 		last := p.lastRun()
-		last.Booting, last.Running = earlier(last.Booting, now), earlier(last.Running, now)
+		last.Booting, last.Running = earliest(last.Booting, now), earliest(last.Running, now)
 		s.podChangedLocked(a, p)
 	case statusExited:
 		s.stopPodLocked(a, p, now)
@@ -234,11 +234,4 @@ func (s *Server) forceStatusLocked(a *account, p *pod, status string, now time.T
 		return fmt.Errorf("a pod cannot be made %q", status)
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

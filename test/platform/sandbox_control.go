@@ -53,7 +53,7 @@ func (s *Server) SetSandboxState(id, state string) error {
 	case !b.EndedAt.IsZero():
 		return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
 	case state == sandboxRunning:
-		b.RunsAt, b.UpAt = earlier(b.RunsAt, now), earlier(b.UpAt, now)
+		b.RunsAt, b.UpAt = earliest(b.RunsAt, now), earliest(b.UpAt, now)
 		a.sandboxes.touch(id)
 		s.notifyLocked()
 	case state == sandboxTerminated:
