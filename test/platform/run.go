@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -280,23 +281,18 @@ func (x *exchange) runSync() (reply, error) {
 			if _, err := x.runPublicLocked(m, j); err != nil {
 				return reply{}, err
 			}
-			return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+			return x.awaitLocked(nil, j, x.now.Add(wait))
 		})(x)
 	}
 	return onQueue(func(x *exchange, e *endpoint) (reply, error) {
 		x.submitLocked(e, j)
-		return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+		return x.awaitLocked(e, j, x.now.Add(wait))
 	})(x)
 }
 
-// nextOf tells when the state of an endpoint may next change by itself.
-func (x *exchange) nextOf(e *endpoint) func() (time.Time, bool) {
-	return func() (time.Time, bool) { return e.NextAt, !e.NextAt.IsZero() }
-}
-
-// awaitLocked answers with a job's result, or with what it is at the deadline.
-// It gives the lock up while it waits.
-func (x *exchange) awaitLocked(j *job, deadline time.Time, next func() (time.Time, bool)) (reply, error) {
+// awaitLocked answers with the result of a job of an endpoint, nil for a public model's, or with
+// what it is at the deadline. It gives the lock up while it waits.
+func (x *exchange) awaitLocked(e *endpoint, j *job, deadline time.Time) (reply, error) {
 	ctx, stop := x.untilClosed()
 	defer stop()
 	for {
@@ -311,18 +307,26 @@ func (x *exchange) awaitLocked(j *job, deadline time.Time, next func() (time.Tim
 		if !x.now.Before(deadline) {
 			return ok(j.brief()), nil
 		}
-		until := deadline
-		if at, known := next(); known && at.Before(until) {
-			until = at
+		next := j.Ends
+		if e != nil {
+			next = e.NextAt
 		}
-		changed := x.s.changedLocked()
-		x.unlock()
-		err := x.s.clock.Wait(ctx, until, changed)
-		x.lock()
-		if err != nil {
+		if x.waitLocked(ctx, next, deadline) != nil {
 			return ok(j.brief()), nil // the caller has left
 		}
 	}
+}
+
+// waitLocked gives the lock up until the state may have changed: at next, which is zero if nothing is
+// to come, at the deadline, or by another call. Its only error is the end of ctx.
+func (x *exchange) waitLocked(ctx context.Context, next, deadline time.Time) error {
+	if next.IsZero() {
+		next = deadline
+	}
+	changed := x.s.changedLocked()
+	x.unlock()
+	defer x.lock()
+	return x.s.clock.Wait(ctx, earliest(next, deadline), changed)
 }
 
 // CombinedHandler is the REST API and the run interface on one address: what

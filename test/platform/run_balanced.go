@@ -137,15 +137,7 @@ func (x *exchange) awaitWorkerLocked(e *endpoint) (*worker, error) {
 		if !x.now.Before(deadline) || e.Max == 0 {
 			return nil, refuse(http.StatusServiceUnavailable, "no workers available")
 		}
-		until := deadline
-		if !e.NextAt.IsZero() && e.NextAt.Before(until) {
-			until = e.NextAt
-		}
-		changed := x.s.changedLocked()
-		x.unlock()
-		err := x.s.clock.Wait(ctx, until, changed)
-		x.lock()
-		if err != nil {
+		if x.waitLocked(ctx, e.NextAt, deadline) != nil {
 			return nil, refuse(http.StatusServiceUnavailable, "no workers available")
 		}
 	}

@@ -70,7 +70,7 @@ func (x *exchange) askModel(model string, prompt any) (*job, error) {
 		Expires: time.Time{}.Add(24 * time.Hour),
 	}
 	x.submitLocked(e, j)
-	if _, err := x.awaitLocked(j, j.Expires, x.nextOf(e)); err != nil {
+	if _, err := x.awaitLocked(e, j, j.Expires); err != nil {
 		return nil, err
 	}
 	if j.Status != jobCompleted {

@@ -1,9 +1,6 @@
 package platform
 
-import (
-	"encoding/json"
-	"time"
-)
+import "encoding/json"
 
 // ownJobLocked is the job the path names, with its endpoint; that is nil for a
 // public model's.
@@ -53,10 +50,7 @@ func (x *exchange) jobStatusSync() (reply, error) {
 		return reply{}, err
 	}
 	return onJob(func(x *exchange, e *endpoint, j *job) (reply, error) {
-		if e == nil {
-			return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
-		}
-		return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+		return x.awaitLocked(e, j, x.now.Add(wait))
 	})(x)
 }
 
