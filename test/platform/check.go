@@ -150,21 +150,16 @@ func (f fields) bounded(name string, most int) (string, bool) {
 	return s, ok
 }
 
-// textPtr is text for members that may be left out.
-func (f fields) textPtr(name string, minLen int) *string {
-	if s, ok := f.text(name, minLen); ok {
-		return &s
+// given points to what a reader returns; nil when that is left out.
+func given[T any](v T, ok bool) *T {
+	if !ok {
+		return nil
 	}
-	return nil
+	return &v
 }
 
 // flag reads a boolean, nil when it is left out.
-func (f fields) flag(name string) *bool {
-	if b, ok := typed[bool](f, name, "boolean"); ok {
-		return &b
-	}
-	return nil
-}
+func (f fields) flag(name string) *bool { return given(typed[bool](f, name, "boolean")) }
 
 // integer reads a whole number within low and high.
 func (f fields) integer(name string, low, high int64) (int64, bool) {
@@ -184,6 +179,14 @@ func (f fields) integer(name string, low, high int64) (int64, bool) {
 		return n, true
 	}
 	return 0, false
+}
+
+// whole is integer with a value for members that may be left out.
+func (f fields) whole(name string, low, high int64, otherwise int) int {
+	if n, ok := f.integer(name, low, high); ok {
+		return int(n)
+	}
+	return otherwise
 }
 
 // number reads a number of at least low.
@@ -235,14 +238,6 @@ func (f fields) list(name string, item func(string) string) (list []string, ok b
 		list = append(list, s)
 	}
 	return list, ok
-}
-
-// listPtr is list for members that may be left out.
-func (f fields) listPtr(name string, item func(string) string) *[]string {
-	if l, ok := f.list(name, item); ok {
-		return &l
-	}
-	return nil
 }
 
 // textMap reads an object of strings; nil when it is left out.

@@ -78,9 +78,8 @@ func readCluster(f fields) *clusterRequest {
 	if g, ok := f.child("compute", "gpuTypeId", "gpuCountPerPod", "podCount"); ok {
 		g.require("gpuTypeId", "gpuCountPerPod", "podCount")
 		r.gpu, _ = g.text("gpuTypeId", 1)
-		perPod, _ := g.integer("gpuCountPerPod", 1, 1<<20)
-		pods, _ := g.integer("podCount", 2, 250)
-		r.perPod, r.pods = int(perPod), int(pods)
+		r.perPod = g.whole("gpuCountPerPod", 1, 1<<20, 0)
+		r.pods = g.whole("podCount", 2, 250, 0)
 	}
 	r.template, _ = f.text("templateId", 1)
 	r.settings = slices.ContainsFunc(clusterSettings(), f.has)

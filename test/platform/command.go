@@ -65,12 +65,8 @@ func (p containerPatch) command(base command) (command, error) {
 	if p.cmd == nil && p.entrypoint == nil {
 		return base, nil
 	}
-	if p.cmd != nil {
-		base.Cmd = *p.cmd
-	}
-	if p.entrypoint != nil {
-		base.Entrypoint = *p.entrypoint
-	}
+	set(&base.Cmd, p.cmd)
+	set(&base.Entrypoint, p.entrypoint)
 	base.Args = base.text()
 	return base, nil
 }

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,21 +38,19 @@ func containerNames(more ...string) []string {
 // container reads the block's members of a body.
 func (f fields) container() containerPatch {
 	p := containerPatch{
-		image:      f.textPtr("image", 0),
-		args:       f.textPtr("args", 0),
-		cmd:        f.listPtr("cmd", nil),
-		entrypoint: f.listPtr("entrypoint", nil),
+		image:      given(f.text("image", 0)),
+		args:       given(f.text("args", 0)),
+		cmd:        given(f.list("cmd", nil)),
+		entrypoint: given(f.list("entrypoint", nil)),
 		env:        f.textMap("env"),
-		ports:      f.listPtr("ports", nil),
-	}
-	if n, ok := f.integer("disk", 1, 1<<40); ok {
-		p.disk = &n
+		ports:      given(f.list("ports", nil)),
+		disk:       given(f.integer("disk", 1, 1<<40)),
 	}
 	if v, there := f.m["registry"]; there && v == nil {
 		none := ""
 		p.registry = &none
 	} else {
-		p.registry = f.textPtr("registry", 0)
+		p.registry = given(f.text("registry", 0))
 	}
 	return p
 }
@@ -73,21 +70,12 @@ func (p containerPatch) over(base container, mode envMode) (container, error) {
 	if c.Command, err = p.command(base.Command); err != nil {
 		return c, err
 	}
-	if p.image != nil {
-		c.Image = *p.image
-	}
-	if c.Image == "" {
+	if set(&c.Image, p.image); c.Image == "" {
 		return c, badRequest("image must not be empty")
 	}
-	if p.disk != nil {
-		c.Disk = *p.disk
-	}
-	if p.ports != nil {
-		c.Ports = slices.Clone(*p.ports)
-	}
-	if p.registry != nil {
-		c.Registry = *p.registry
-	}
+	set(&c.Disk, p.disk)
+	set(&c.Ports, p.ports)
+	set(&c.Registry, p.registry)
 	c.Env = mergedEnv(base.Env, p.env, mode)
 	return c, c.check()
 }

@@ -37,33 +37,23 @@ func endpointNames(more ...string) []string {
 // endpoint reads what a create and a change have in common.
 func (f fields) endpoint(update bool) *endpointRequest {
 	r := &endpointRequest{
-		name:        f.textPtr("name", 1),
-		templateID:  f.textPtr("templateId", 1),
+		name:        given(f.text("name", 1)),
+		templateID:  given(f.text("templateId", 1)),
 		gpu:         f.endpointGPU(update),
 		cpu:         f.endpointCPU(),
 		scaling:     f.scaling(),
-		dataCenters: f.listPtr("dataCenterIds", nil),
-		volumes:     f.listPtr("networkVolumes", nil),
-		timeout:     f.integerPtr("timeout", -1<<53, 1<<53),
+		dataCenters: given(f.list("dataCenterIds", nil)),
+		volumes:     given(f.list("networkVolumes", nil)),
+		timeout:     given(f.integer("timeout", -1<<53, 1<<53)),
 		container:   f.container(),
-	}
-	if v, ok := f.enum("flashboot", "OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"); ok {
-		r.flashBoot = &v
+		flashBoot:   given(f.enum("flashboot", "OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT")),
 	}
 	if w, ok := f.child("workers", "min", "max", "idleTimeout"); ok {
-		r.min = w.integerPtr("min", 0, 1<<20)
-		r.max = w.integerPtr("max", 0, 1<<20)
-		r.idle = w.integerPtr("idleTimeout", 1, 3600)
+		r.min = given(w.integer("min", 0, 1<<20))
+		r.max = given(w.integer("max", 0, 1<<20))
+		r.idle = given(w.integer("idleTimeout", 1, 3600))
 	}
 	return r
-}
-
-// integerPtr is integer for members that may be left out.
-func (f fields) integerPtr(name string, low, high int64) *int64 {
-	if n, ok := f.integer(name, low, high); ok {
-		return &n
-	}
-	return nil
 }
 
 func (f fields) endpointGPU(update bool) *endpointGPURequest {
@@ -72,10 +62,10 @@ func (f fields) endpointGPU(update bool) *endpointGPURequest {
 		return nil
 	}
 	r := &endpointGPURequest{
-		pools:    g.listPtr("pools", nil),
-		excluded: g.listPtr("excludedTypes", typeName),
-		count:    g.integerPtr("count", 1, 1<<20),
-		cuda:     g.listPtr("allowedCudaVersions", cudaVersion),
+		pools:    given(g.list("pools", nil)),
+		excluded: given(g.list("excludedTypes", typeName)),
+		count:    given(g.integer("count", 1, 1<<20)),
+		cuda:     given(g.list("allowedCudaVersions", cudaVersion)),
 	}
 	switch {
 	case r.pools != nil && len(*r.pools) == 0:

@@ -93,8 +93,7 @@ func (f fields) script() jobScript {
 		s.Chunks = append(s.Chunks, encoded(v))
 	}
 	s.Aggregate = isSet(f.flag("aggregate"))
-	n, _ := f.integer("crashes", 0, 100)
-	s.Crashes = int(n)
+	s.Crashes = f.whole("crashes", 0, 100, 0)
 	return s
 }
 

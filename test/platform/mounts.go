@@ -2,7 +2,8 @@ package platform
 
 import "fmt"
 
-// mounts is what is mounted into a pod: one kind, or nothing.
+// mounts is what is mounted into a pod: one kind, or nothing. A mount never changes: another takes its
+// place.
 type mounts struct {
 	Persistent *persistentMount
 	Network    *networkMount
@@ -74,8 +75,7 @@ func (p mountsPatch) forCreate(isCPU bool, cloud string, supplied *persistentMou
 		return m, badRequest("network volumes are available on the SECURE cloud only")
 	}
 	if m.Persistent == nil && m.Network == nil && supplied != nil && !isCPU {
-		one := *supplied
-		m.Persistent = &one
+		m.Persistent = supplied
 	}
 	return m, nil
 }
@@ -96,12 +96,10 @@ func (p mountsPatch) forUpdate(before mounts) (mounts, error) {
 		return after, badRequest("a persistent mount cannot shrink")
 	}
 	if p.Persistent != nil {
-		one := *p.Persistent
-		after.Persistent = &one
+		after.Persistent = p.Persistent
 	}
 	if p.Network != nil {
-		one := *p.Network
-		after.Network = &one
+		after.Network = p.Network
 	}
 	return after, nil
 }

@@ -29,19 +29,13 @@ func (f fields) gpu() *gpuRequest {
 		return nil
 	}
 	g.require("id")
-	r := &gpuRequest{count: 1}
+	r := &gpuRequest{}
 	r.id, _ = g.text("id", 0)
-	if n, ok := g.integer("count", 1, 1<<20); ok {
-		r.count = int(n)
-	}
+	r.count = g.whole("count", 1, 1<<20, 1)
 	r.cuda, _ = g.list("allowedCudaVersions", cudaVersion)
 	r.minCUDA = g.version("minCudaVersion")
-	if n, ok := g.integer("minRamPerGpu", 1, 1<<20); ok {
-		r.minRAM = int(n)
-	}
-	if n, ok := g.integer("minVcpuCountPerGpu", 1, 1<<20); ok {
-		r.minVCPU = int(n)
-	}
+	r.minRAM = g.whole("minRamPerGpu", 1, 1<<20, 0)
+	r.minVCPU = g.whole("minVcpuCountPerGpu", 1, 1<<20, 0)
 	return r
 }
 
@@ -63,8 +57,7 @@ func (f fields) cpu() *cpuRequest {
 	f.require("id", "vcpuCount")
 	r := &cpuRequest{}
 	r.id, _ = f.text("id", 1)
-	n, _ := f.integer("vcpuCount", 2, 1<<20)
-	r.vcpu = int(n)
+	r.vcpu = f.whole("vcpuCount", 2, 1<<20, 0)
 	return r
 }
 

@@ -190,12 +190,8 @@ func (s *Server) ChangePod(podID string, c PodChange) error {
 		}
 	}
 	s.advanceLocked(a, now)
-	if c.Name != nil {
-		p.Name = *c.Name
-	}
-	if c.Locked != nil {
-		p.Locked = *c.Locked
-	}
+	set(&p.Name, c.Name)
+	set(&p.Locked, c.Locked)
 	p.GPUUtil, p.CPUUtil = cmp.Or(c.GPUUtil, p.GPUUtil), cmp.Or(c.CPUUtil, p.CPUUtil)
 	s.podChangedLocked(a, p)
 	if c.Cost != nil {

@@ -113,8 +113,8 @@ type podUpdate struct {
 
 func readPodUpdate(f fields) *podUpdate {
 	return &podUpdate{
-		name:       f.textPtr("name", 1),
-		templateID: f.textPtr("templateId", 1),
+		name:       given(f.text("name", 1)),
+		templateID: given(f.text("templateId", 1)),
 		locked:     f.flag("locked"),
 		global:     f.flag("globalNetworking"),
 		mounts:     f.mounts(true),

@@ -135,7 +135,7 @@ func (x *exchange) responses() (reply, error) {
 	var c checker
 	f := fields{c: &c, at: "$", m: m}
 	f.require("model", "input")
-	q := completion{n: 1, maxTokens: 1 << 20}
+	q := completion{n: 1}
 	q.model, _ = f.text("model", 1)
 	var prompt string
 	if list, isList := m["input"].([]any); isList {
@@ -143,9 +143,7 @@ func (x *exchange) responses() (reply, error) {
 	} else {
 		prompt, _ = f.text("input", 0)
 	}
-	if n, ok := f.integer("max_output_tokens", 1, 1<<20); ok {
-		q.maxTokens = int(n)
-	}
+	q.maxTokens = f.whole("max_output_tokens", 1, 1<<20, 1<<20)
 	stream := isSet(f.flag("stream"))
 	if len(c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for a response", c.errs...)

@@ -23,7 +23,7 @@ type completion struct {
 }
 
 func (x *exchange) parseCompletion(chat bool) (completion, error) {
-	q := completion{chat: chat, n: 1, maxTokens: 16}
+	q := completion{chat: chat, maxTokens: 16}
 	body, err := x.decode()
 	if err != nil {
 		return q, err
@@ -43,13 +43,9 @@ func (x *exchange) parseCompletion(chat bool) (completion, error) {
 	}
 	q.model, _ = f.text("model", 1)
 	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		if n, ok := f.integer(name, 1, 1<<20); ok {
-			q.maxTokens = int(n)
-		}
+		q.maxTokens = f.whole(name, 1, 1<<20, q.maxTokens)
 	}
-	if n, ok := f.integer("n", 1, 128); ok {
-		q.n = int(n)
-	}
+	q.n = f.whole("n", 1, 128, 1)
 	q.stream = isSet(f.flag("stream"))
 	if options, ok := f.child("stream_options", "include_usage", "continuous_usage_stats"); ok {
 		q.usage = isSet(options.flag("include_usage"))

@@ -99,12 +99,7 @@ func checkSize(f fields) {
 
 func perMegapixel(usd float64) func(fields) float64 {
 	return func(f fields) float64 {
-		side := func(name string) float64 {
-			if n, ok := f.integer(name, 1, 1<<20); ok {
-				return float64(n)
-			}
-			return 1024
-		}
+		side := func(name string) float64 { return float64(f.whole(name, 1, 1<<20, 1024)) }
 		return usd * side("width") * side("height") / (1024 * 1024)
 	}
 }

@@ -179,7 +179,7 @@ func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
 type sandboxRequest struct {
 	image, template     *string
 	name, flavor, place string
-	vcpu, memory        int64 // zero is left out
+	vcpu, memory        int // zero is left out
 	env, labels         map[string]string
 	idle, lifetime      int64
 	egress              string
@@ -187,12 +187,12 @@ type sandboxRequest struct {
 }
 
 func readSandbox(f fields) (r sandboxRequest) {
-	r.image, r.template = f.textPtr("imageName", 1), f.textPtr("templateId", 1)
+	r.image, r.template = given(f.text("imageName", 1)), given(f.text("templateId", 1))
 	r.name, _ = f.text("name", 0)
 	r.flavor, _ = f.text("cpuFlavorId", 1)
 	r.place, _ = f.text("dataCenterId", 1)
-	r.vcpu, _ = f.integer("vcpuCount", 1, 1<<20)
-	r.memory, _ = f.integer("memoryInGb", 1, 1<<20)
+	r.vcpu = f.whole("vcpuCount", 1, 1<<20, 0)
+	r.memory = f.whole("memoryInGb", 1, 1<<20, 0)
 	r.env, r.labels = f.textMap("env"), f.textMap("labels")
 	r.idle, _ = f.integer("idleTimeoutSeconds", 1, 1<<40)
 	r.lifetime, _ = f.integer("maxLifetimeSeconds", 1, 1<<40)
@@ -222,13 +222,13 @@ func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), erro
 		return nil, invalid("$.dataCenterId: no data center is called '" + r.place + "'")
 	}
 	*b = sandbox{
-		Name: r.name, Template: t.ID, Image: *r.image, Flavor: f.ID, VCPU: cmp.Or(int(r.vcpu), sandboxVCPU), Labels: r.labels,
+		Name: r.name, Template: t.ID, Image: *r.image, Flavor: f.ID, VCPU: cmp.Or(r.vcpu, sandboxVCPU), Labels: r.labels,
 		Egress: r.egress, Allowed: r.allowed, CreatedAt: x.now, ActiveAt: x.now, RunsAt: x.now.Add(x.s.timing.Provision),
 		Idle:     min(cmp.Or(r.idle, defaultSandboxIdle), x.acct.maxIdle),
 		Lifetime: min(cmp.Or(r.lifetime, defaultSandboxLifetime), x.acct.maxLifetime),
 		Booted:   x.acct.bootedLocked(mergedEnv(t.Container.Env, r.env, mergeEnv)),
 	}
-	b.Memory, b.UpAt = cmp.Or(int(r.memory), f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
+	b.Memory, b.UpAt = cmp.Or(r.memory, f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
 	return func() {
 		x.acct.chargeLocked(meterSandbox, b.ID, amounts{sandboxAmount: b.rate()}, x.now)
 	}, x.placeSandboxLocked(b, f, r.place)

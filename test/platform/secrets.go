@@ -80,7 +80,7 @@ func readSecretChange(f fields) secretRequest {
 }
 
 func readSecretValue(f fields) secretRequest {
-	r := secretRequest{value: f.textPtr("value", 1), description: f.textPtr("description", 0)}
+	r := secretRequest{value: given(f.text("value", 1)), description: given(f.text("description", 0))}
 	if r.description != nil && len(*r.description) > maxDescription {
 		f.c.add(f.place("description"), "must be %d bytes or shorter", maxDescription)
 	}

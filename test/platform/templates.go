@@ -143,20 +143,17 @@ func templateNames() []string {
 }
 
 func readTemplate(f fields) *templateRequest {
-	r := &templateRequest{
-		name:         f.textPtr("name", 1),
+	return &templateRequest{
+		name:         given(f.text("name", 1)),
 		serverless:   f.flag("serverless"),
 		public:       f.flag("public"),
 		startSSH:     f.flag("startSsh"),
 		startJupyter: f.flag("startJupyter"),
-		cuda:         f.listPtr("allowedCudaVersions", cudaVersion),
+		cuda:         given(f.list("allowedCudaVersions", cudaVersion)),
 		mounts:       f.mounts(false),
 		container:    f.container(),
+		category:     given(f.enum("category", "CPU", "NVIDIA", "AMD")),
 	}
-	if category, ok := f.enum("category", "CPU", "NVIDIA", "AMD"); ok {
-		r.category = &category
-	}
-	return r
 }
 
 func readNewTemplate(f fields) *templateRequest {

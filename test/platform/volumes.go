@@ -87,7 +87,7 @@ type volumeChange struct {
 
 func readVolumeChange(f fields) (w volumeChange) {
 	f.atLeastOne()
-	w.name = f.textPtr("name", 1)
+	w.name = given(f.text("name", 1))
 	w.size, _ = f.integer("size", minVolume, maxVolume)
 	return w
 }
