@@ -221,10 +221,10 @@ func (q logQuery) collect(b logBook, now time.Time) []logLine {
 
 // logState is what a stream needs to know of a log at one instant.
 type logState struct {
-	book    logBook
+	logBook
+	gone    bool // nothing will ever be added
 	now     time.Time
 	changed <-chan struct{}
-	gone    bool // nothing will ever be added
 }
 
 // streamLogs answers with the lines of a log as server-sent events, those there
@@ -243,7 +243,7 @@ func (x *exchange) streamLogs(q logQuery, look func() logState) reply {
 		out := http.NewResponseController(x.w)
 		for {
 			st := look()
-			lines := q.collect(st.book, st.now)
+			lines := q.collect(st.logBook, st.now)
 			if _, err := x.w.Write(appendEvents(nil, lines)); err != nil {
 				return err
 			}
@@ -254,7 +254,7 @@ func (x *exchange) streamLogs(q logQuery, look func() logState) reply {
 				return nil
 			}
 			q.from = advanceCursor(q.from, lines, st)
-			next := st.book.next(st.now)
+			next := st.next(st.now)
 			if err := x.s.clock.Wait(ctx, next, st.changed); err != nil {
 				return nil // the client left or we are closing: a stream's normal end
 			}
@@ -271,7 +271,7 @@ func advanceCursor(from *cursor, lines []logLine, st logState) *cursor {
 	if from != nil {
 		return from
 	}
-	for newest := range st.book.backwards(st.now, "") {
+	for newest := range st.backwards(st.now, "") {
 		return &cursor{at: newest.at, n: newest.n}
 	}
 	return &cursor{at: st.now}
@@ -293,8 +293,9 @@ func appendEvents(b []byte, lines []logLine) []byte {
 func logParameters() []string { return []string{"source", "tail", "since"} }
 
 // logs is the operation that streams the log of a record. look finds what the log is of, and
-// returns the function that tells how far it is, with the state in hand.
-func logs[T any](k resource[T], look func(x *exchange, v *T) (func() logState, error)) handler {
+// returns the function that tells what is in it, and whether nothing will ever be added, with the state
+// in hand.
+func logs[T any](k resource[T], look func(x *exchange, v *T) (func() (logBook, bool), error)) handler {
 	return func(x *exchange) (reply, error) {
 		q, err := x.logQuery()
 		if err != nil {
@@ -308,19 +309,15 @@ func logs[T any](k resource[T], look func(x *exchange, v *T) (func() logState, e
 			return x.streamLogs(q, func() logState {
 				x.lock()
 				defer x.unlock()
-				return state()
+				book, gone := state()
+				return logState{book, gone, x.now, x.s.changedLocked()}
 			}), nil
 		})(x)
 	}
 }
 
-func (x *exchange) podLogLocked(p *pod) (func() logState, error) {
-	return func() logState {
-		return logState{
-			book:    logBook{image: p.Container.Image, runs: slices.Clone(p.Runs)},
-			now:     x.now,
-			changed: x.s.changedLocked(),
-			gone:    x.acct.pods.get(p.ID) != p,
-		}
+func (x *exchange) podLogLocked(p *pod) (func() (logBook, bool), error) {
+	return func() (logBook, bool) {
+		return logBook{p.Container.Image, slices.Clone(p.Runs)}, x.acct.pods.get(p.ID) != p
 	}, nil
 }

@@ -27,14 +27,8 @@ func WithAccounts(accounts ...Account) Option {
 // WithClock sets the clock.
 func WithClock(c *Clock) Option { return func(r *runOptions) { r.Clock = c } }
 
-// WithTiming sets how long things take to come up.
-func WithTiming(t Timing) Option { return func(r *runOptions) { r.Timing = t } }
-
 // WithPageSize sets Options.PageSize.
 func WithPageSize(records int) Option { return func(r *runOptions) { r.PageSize = records } }
-
-// WithOpenAPI sets the document served at GET /v2/openapi.json.
-func WithOpenAPI(document []byte) Option { return func(r *runOptions) { r.OpenAPI = document } }
 
 // AllowUnknown lets calls to unknown routes pass without failing the test.
 func AllowUnknown() Option { return func(r *runOptions) { r.allowUnknown = true } }

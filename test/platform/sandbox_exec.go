@@ -64,16 +64,12 @@ func (b *sandbox) exec(command []string) (output, fault string) {
 	}
 }
 
-func (x *exchange) sandboxLogLocked(b *sandbox) (func() logState, error) {
+func (x *exchange) sandboxLogLocked(b *sandbox) (func() (logBook, bool), error) {
 	if err := x.upLocked(b); err != nil {
 		return nil, err
 	}
-	return func() logState {
-		return logState{
-			book:    logBook{image: b.Image, runs: []run{{Ordered: b.CreatedAt, Booting: b.RunsAt, Running: b.UpAt, Ended: b.EndedAt}}},
-			now:     x.now,
-			changed: x.s.changedLocked(),
-			gone:    !b.EndedAt.IsZero() || x.acct.sandboxes.get(b.ID) != b,
-		}
+	return func() (logBook, bool) {
+		life := run{Ordered: b.CreatedAt, Booting: b.RunsAt, Running: b.UpAt, Ended: b.EndedAt}
+		return logBook{b.Image, []run{life}}, !b.EndedAt.IsZero() || x.acct.sandboxes.get(b.ID) != b
 	}, nil
 }

@@ -34,23 +34,18 @@ func (w *worker) record(e *endpoint, now time.Time) object {
 	}
 }
 
-func (x *exchange) workerLogLocked(e *endpoint) (func() logState, error) {
+func (x *exchange) workerLogLocked(e *endpoint) (func() (logBook, bool), error) {
 	w := e.worker(x.params[1])
 	if w == nil {
 		return nil, notFound("worker")
 	}
-	return func() logState {
+	return func() (logBook, bool) {
 		life := run{Ordered: w.Created, Booting: w.Ready, Running: w.Ready}
 		gone := !slices.Contains(e.Fleet, w) || x.acct.endpoints.get(e.ID) != e
 		if gone {
 			life.Ended = x.now
 		}
-		return logState{
-			book:    logBook{image: w.Image, runs: []run{life}},
-			now:     x.now,
-			changed: x.s.changedLocked(),
-			gone:    gone,
-		}
+		return logBook{w.Image, []run{life}}, gone
 	}, nil
 }
 
