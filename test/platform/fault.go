@@ -68,10 +68,7 @@ type Fault struct {
 // Validate reports every field that makes no sense.
 func (f Fault) Validate() error {
 	var faults []error
-	switch f.Kind {
-	case FaultCapacity, FaultBalance, FaultForbidden, FaultRateLimit, FaultStatus, FaultSlow, FaultTrickle,
-		FaultDrop, FaultCut, FaultHang, FaultMalformed, FaultHuge, FaultBomb, FaultHalf:
-	default:
+	if _, known := manners[f.Kind]; !known {
 		faults = append(faults, fmt.Errorf("kind: no fault is called %q", f.Kind))
 	}
 	if err := checkOperation(f.Operation); err != nil {
@@ -111,41 +108,49 @@ func (s *Server) validateFault(f Fault) error {
 	return err
 }
 
-// needsAnswer reports whether the fault needs the operation's own answer.
-func (f Fault) needsAnswer() bool {
-	switch f.Kind {
-	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb, FaultHalf:
-		return true
-	default:
-		return f.After
-	}
+// manner is what a kind of fault does.
+type manner struct {
+	// status and detail are a refusal, which answers in place of the operation; status zero is none.
+	status int
+	detail string
+	// answers reports whether the fault needs the operation's own answer, which misbehave then changes.
+	answers   bool
+	misbehave func(x *exchange, f Fault, rep reply)
 }
+
+// manners are the kinds of fault.
+var manners = map[FaultKind]manner{
+	FaultCapacity:  {status: http.StatusBadRequest, detail: noCapacity},
+	FaultBalance:   {status: http.StatusPaymentRequired, detail: "insufficient balance"},
+	FaultForbidden: {status: http.StatusForbidden, detail: "access denied"},
+	FaultRateLimit: {status: http.StatusTooManyRequests, detail: "rate limit exceeded for the minute window"},
+	FaultStatus:    {status: http.StatusInternalServerError, detail: "the emulator was told to fail"},
+	FaultSlow:      {answers: true, misbehave: (*exchange).delay},
+	FaultHalf:      {answers: true, misbehave: func(x *exchange, _ Fault, rep reply) { x.send(rep) }},
+	FaultTrickle:   {answers: true, misbehave: (*exchange).trickle},
+	FaultCut:       {answers: true, misbehave: (*exchange).cut},
+	FaultMalformed: {answers: true, misbehave: (*exchange).malform},
+	FaultHuge:      {answers: true, misbehave: (*exchange).huge},
+	FaultBomb:      {answers: true, misbehave: (*exchange).bomb},
+	FaultDrop:      {misbehave: func(*exchange, Fault, reply) { panic(http.ErrAbortHandler) }},
+	FaultHang:      {misbehave: (*exchange).hang},
+}
+
+// needsAnswer reports whether the fault needs the operation's own answer.
+func (f Fault) needsAnswer() bool { return f.After || manners[f.Kind].answers }
 
 // refusal is the answer of the faults that are an answer of their own.
 func (f Fault) refusal(operation string) *problem {
-	p := &problem{detail: f.Detail}
-	var otherwise string
+	p := refuse(manners[f.Kind].status, orText(f.Detail, manners[f.Kind].detail))
 	switch f.Kind {
 	case FaultCapacity:
-		p.status = http.StatusBadRequest
 		if operation == "createSandbox" {
 			p.status = http.StatusServiceUnavailable
 		}
-		otherwise = "there are no instances currently available with the requested specifications"
-	case FaultBalance:
-		p.status, otherwise = http.StatusPaymentRequired, "insufficient balance"
-	case FaultForbidden:
-		p.status, otherwise = http.StatusForbidden, "access denied"
 	case FaultRateLimit:
-		p.status, otherwise = http.StatusTooManyRequests, "rate limit exceeded for the minute window"
 		p.retryAfter = max(f.RetryAfter, 1)
 	case FaultStatus:
-		p.status, otherwise = cmp.Or(f.Status, http.StatusInternalServerError), "the emulator was told to fail"
-	default:
-		return nil
-	}
-	if p.detail == "" {
-		p.detail = otherwise
+		p.status = cmp.Or(f.Status, p.status)
 	}
 	return p
 }

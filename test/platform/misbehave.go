@@ -16,44 +16,35 @@ const bombSize = 64 << 20
 // answer where the operation was carried out.
 func (x *exchange) misbehave(f Fault, rep reply) {
 	x.s.calls.edit(x.call, func(c *Call) { c.Fault = f.Kind })
-	if p := f.refusal(x.route.operation); p != nil {
-		x.send(x.refusal(p))
+	if m := manners[f.Kind]; m.status == 0 {
+		m.misbehave(x, f, rep)
 		return
 	}
-	switch f.Kind {
-	case FaultSlow:
-		if x.sleep(cmp.Or(f.Delay, time.Second)) {
-			x.send(rep)
-		}
-	case FaultHalf:
+	x.send(x.refusal(f.refusal(x.route.operation)))
+}
+
+// delay sends the answer late.
+func (x *exchange) delay(f Fault, rep reply) {
+	if x.sleep(cmp.Or(f.Delay, time.Second)) {
 		x.send(rep)
-	case FaultTrickle:
-		x.trickle(rep, cmp.Or(f.Delay, time.Millisecond))
-	case FaultDrop:
-		panic(http.ErrAbortHandler)
-	case FaultCut:
-		x.cut(rep)
-	case FaultHang:
-		ctx, stop := x.untilClosed()
-		defer stop()
-		<-ctx.Done()
-		panic(http.ErrAbortHandler)
-	case FaultMalformed:
-		body := f.Body
-		if body == "" {
-			body = `{"id": "half an answer", "status": `
-		}
-		x.send(reply{status: http.StatusOK, body: []byte(body)})
-	case FaultHuge:
-		x.huge()
-	case FaultBomb:
-		x.bomb()
-	default: // the refusals, which are answered already
 	}
 }
 
+// hang answers nothing until the client leaves.
+func (x *exchange) hang(Fault, reply) {
+	ctx, stop := x.untilClosed()
+	defer stop()
+	<-ctx.Done()
+	panic(http.ErrAbortHandler)
+}
+
+// malform sends a body that is not JSON.
+func (x *exchange) malform(f Fault, _ reply) {
+	x.send(ok([]byte(orText(f.Body, `{"id": "half an answer", "status": `))))
+}
+
 // cut promises the whole body, sends half of it and closes the connection.
-func (x *exchange) cut(rep reply) {
+func (x *exchange) cut(_ Fault, rep reply) {
 	body := rep.body
 	if len(body) < 2 {
 		body = []byte("{}")
@@ -64,12 +55,12 @@ func (x *exchange) cut(rep reply) {
 	panic(http.ErrAbortHandler)
 }
 
-// trickle sends the body byte by byte, gap apart.
-func (x *exchange) trickle(rep reply, gap time.Duration) {
+// trickle sends the body byte by byte.
+func (x *exchange) trickle(f Fault, rep reply) {
 	x.head(rep)
 	out := http.NewResponseController(x.w)
 	for i := range rep.body {
-		if !x.sleep(gap) {
+		if !x.sleep(cmp.Or(f.Delay, time.Millisecond)) {
 			return
 		}
 		if _, err := x.w.Write(rep.body[i : i+1]); err != nil {
@@ -80,7 +71,7 @@ func (x *exchange) trickle(rep reply, gap time.Duration) {
 }
 
 // huge sends valid JSON far larger than any answer ought to be.
-func (x *exchange) huge() {
+func (x *exchange) huge(Fault, reply) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.status(http.StatusOK)
 	_, _ = x.w.Write([]byte(`{"pad":"`))
@@ -95,7 +86,7 @@ func (x *exchange) huge() {
 
 // bomb sends a small body that a client which unpacks it without a limit turns
 // into bombSize bytes.
-func (x *exchange) bomb() {
+func (x *exchange) bomb(Fault, reply) {
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails for unknown levels only
 	block := make([]byte, 1<<16)
