@@ -160,30 +160,33 @@ func onQueue(f func(x *exchange, e *endpoint) (reply, error)) handler {
 	})
 }
 
+// openBody opens the body of a call, which may have any members. What is no object has none.
+func (x *exchange) openBody() (fields, error) {
+	body, err := x.decode()
+	m, _ := body.(map[string]any)
+	return fields{c: &checker{}, at: "$", m: m}, err
+}
+
 // parseJob reads a job's body.
 func (x *exchange) parseJob(sync bool) (*job, error) {
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return nil, err
 	}
-	var c checker
-	j := &job{Sync: sync, Keep: keepAsync}
-	m, isObject := body.(map[string]any)
-	if !isObject {
+	if f.m == nil {
 		return nil, badRequest("the request must be a JSON object with an input")
 	}
-	f := fields{c: &c, at: "$", m: m}
+	j := &job{Sync: sync, Keep: keepAsync, Input: f.m["input"]}
 	f.require("input")
-	j.Input = m["input"]
 	if input, isObject := j.Input.(map[string]any); isObject {
-		j.Script = fields{c: &c, at: "$.input", m: input}.script()
+		j.Script = fields{c: f.c, at: "$.input", m: input}.script()
 	} else if f.has("input") {
-		c.add("$.input", "expected object, but got %s", kind(j.Input))
+		f.c.add("$.input", "expected object, but got %s", kind(j.Input))
 	}
 	const week = int64(maxExecution / time.Millisecond)
 	exec, ttl := int64(0), int64(24*3600*1000)
 	if p, ok := typed[map[string]any](f, "policy", "object"); ok {
-		policy := fields{c: &c, at: "$.policy", m: p}
+		policy := fields{c: f.c, at: "$.policy", m: p}
 		exec, _ = policy.integer("executionTimeout", 5000, week)
 		if n, ok := policy.integer("ttl", 10_000, week); ok {
 			ttl = n
@@ -191,8 +194,8 @@ func (x *exchange) parseJob(sync bool) (*job, error) {
 		j.LowPriority = isSet(policy.flag("lowPriority"))
 	}
 	f.text("webhook", 0)
-	if len(c.errs) > 0 {
-		return nil, badRequest("the request is not a job", c.errs...)
+	if len(f.c.errs) > 0 {
+		return nil, badRequest("the request is not a job", f.c.errs...)
 	}
 	if j.Calls, err = x.calls(j.Input); err != nil {
 		return nil, err

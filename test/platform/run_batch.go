@@ -176,27 +176,25 @@ func (x *exchange) batchesLocked(e *endpoint) (reply, error) {
 }
 
 func (x *exchange) updateBatch() (reply, error) {
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return reply{}, err
 	}
-	m, isObject := body.(map[string]any)
-	if !isObject {
+	if f.m == nil {
 		return reply{}, badRequest("the request must be a JSON object")
 	}
 	return onBatch(func(_ *exchange, _ *endpoint, b *batch) error {
-		b.name, _ = m["name"].(string)
+		b.name, _ = f.m["name"].(string)
 		return nil
 	})(x)
 }
 
 func (x *exchange) addBatchRequests() (reply, error) {
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return reply{}, err
 	}
-	m, _ := body.(map[string]any)
-	list, err := parseBatched(m["requests"], "$.requests")
+	list, err := parseBatched(f.m["requests"], "$.requests")
 	if err != nil {
 		return reply{}, err
 	}

@@ -89,19 +89,16 @@ type embedded struct {
 
 // embeddings answers each text with a vector of how long it is.
 func (x *exchange) embeddings() (reply, error) {
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return reply{}, err
 	}
-	m, _ := body.(map[string]any)
-	var c checker
-	f := fields{c: &c, at: "$", m: m}
 	f.require("model", "input")
 	model, _ := f.text("model", 1)
 	texts := f.texts("input")
 	format, _ := f.enum("encoding_format", "float", "base64")
-	if len(c.errs) > 0 {
-		return reply{}, badRequest("the request is not one for embeddings", c.errs...)
+	if len(f.c.errs) > 0 {
+		return reply{}, badRequest("the request is not one for embeddings", f.c.errs...)
 	}
 	if _, err := x.askModel(model, texts); err != nil {
 		return reply{}, err
@@ -127,26 +124,23 @@ func (x *exchange) embeddings() (reply, error) {
 // responses answers a text as completions do, in the words of the interface that takes
 // their place, or in events of which the last is the whole answer.
 func (x *exchange) responses() (reply, error) {
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return reply{}, err
 	}
-	m, _ := body.(map[string]any)
-	var c checker
-	f := fields{c: &c, at: "$", m: m}
 	f.require("model", "input")
 	q := completion{n: 1}
 	q.model, _ = f.text("model", 1)
 	var prompt string
-	if list, isList := m["input"].([]any); isList {
-		prompt = fields{c: &c, at: "$", m: map[string]any{"messages": list}}.lastMessage()
+	if list, isList := f.m["input"].([]any); isList {
+		prompt = fields{c: f.c, at: "$", m: map[string]any{"messages": list}}.lastMessage()
 	} else {
 		prompt, _ = f.text("input", 0)
 	}
 	q.maxTokens = f.whole("max_output_tokens", 1, 1<<20, 1<<20)
 	stream := isSet(f.flag("stream"))
-	if len(c.errs) > 0 {
-		return reply{}, badRequest("the request is not one for a response", c.errs...)
+	if len(f.c.errs) > 0 {
+		return reply{}, badRequest("the request is not one for a response", f.c.errs...)
 	}
 	j, err := x.askModel(q.model, prompt)
 	if err != nil {

@@ -24,16 +24,13 @@ type completion struct {
 
 func (x *exchange) parseCompletion(chat bool) (completion, error) {
 	q := completion{chat: chat, maxTokens: 16}
-	body, err := x.decode()
+	f, err := x.openBody()
 	if err != nil {
 		return q, err
 	}
-	m, isObject := body.(map[string]any)
-	if !isObject {
+	if f.m == nil {
 		return q, badRequest("the request must be a JSON object")
 	}
-	var c checker
-	f := fields{c: &c, at: "$", m: m}
 	if chat {
 		f.require("model", "messages")
 		q.prompts = []string{f.lastMessage()}
@@ -51,8 +48,8 @@ func (x *exchange) parseCompletion(chat bool) (completion, error) {
 		q.usage = isSet(options.flag("include_usage"))
 	}
 	q.tool, q.format = f.tool(), f.format()
-	if len(c.errs) > 0 {
-		return q, badRequest("the request is not a completion", c.errs...)
+	if len(f.c.errs) > 0 {
+		return q, badRequest("the request is not a completion", f.c.errs...)
 	}
 	return q, nil
 }
