@@ -26,7 +26,7 @@ func registryRoutes() []route {
 	return append([]route{
 		getRoute("/v2/registries/delegations", "listDelegations", delegations().listAll),
 		changeRoute(http.MethodPost, "/v2/registries/delegations", "createDelegation", delegations().createOne),
-		{method: http.MethodDelete, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: delegations().deleteOne, changes: true},
+		deleteRoute("/v2/registries/delegations/{id}", "revokeDelegation", delegations().deleteOne),
 	}, registries().routes()...)
 }
 

@@ -72,15 +72,13 @@ func (k resource[T]) routes() []route {
 	if k.paged != nil {
 		query = pageParameters(query...)
 	}
-	routes := []route{
-		getRoute(k.path, "list"+k.many, list, query...),
-		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true, unknown: k.unknown},
-		getRoute(item, "get"+k.one, k.getOne),
-	}
+	create := changeRoute(http.MethodPost, k.path, "create"+k.one, k.createOne)
+	create.unknown = k.unknown
+	routes := []route{getRoute(k.path, "list"+k.many, list, query...), create, getRoute(item, "get"+k.one, k.getOne)}
 	if k.update != nil {
 		routes = append(routes, changeRoute(http.MethodPatch, item, "update"+k.one, k.updateOne))
 	}
-	return append(routes, route{method: http.MethodDelete, pattern: item, operation: "delete" + k.one, handle: k.deleteOne, changes: true})
+	return append(routes, deleteRoute(item, "delete"+k.one, k.deleteOne))
 }
 
 func (k resource[T]) listAll(x *exchange) (reply, error) {

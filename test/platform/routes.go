@@ -26,8 +26,13 @@ func getRoute(pattern, operation string, handle handler, query ...string) route 
 }
 
 // changeRoute is an operation that takes a body and changes things.
-func changeRoute(method, pattern, operation string, handle handler) route {
-	return route{method: method, pattern: pattern, operation: operation, handle: handle, body: true, changes: true}
+func changeRoute(method, pattern, operation string, handle handler, query ...string) route {
+	return route{method: method, pattern: pattern, operation: operation, handle: handle, query: query, body: true, changes: true}
+}
+
+// deleteRoute is an operation that takes no body and changes things.
+func deleteRoute(pattern, operation string, handle handler) route {
+	return route{method: http.MethodDelete, pattern: pattern, operation: operation, handle: handle, changes: true}
 }
 
 // repeated ends the name of a query parameter that may be given more than once.

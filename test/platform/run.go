@@ -21,26 +21,25 @@ const maxExecution = 7 * 24 * time.Hour
 
 // runRoutes is every operation of the run interface.
 func runRoutes() []route {
-	get, post := http.MethodGet, http.MethodPost
-	const base = "/v2/{id}"
+	const base, post = "/v2/{id}", http.MethodPost
 	return append(batchRoutes(), []route{
-		{method: post, pattern: base + "/run", operation: "run", handle: (*exchange).run, body: true, changes: true},
-		{method: post, pattern: base + "/runsync", operation: "runSync", handle: (*exchange).runSync, body: true, changes: true, query: []string{"wait"}},
-		{method: get, pattern: base + "/status/{job}", operation: "status", handle: onJob((*exchange).jobStatusLocked), query: []string{"ttl"}},
-		{method: get, pattern: base + "/status-sync/{job}", operation: "statusSync", handle: (*exchange).jobStatusSync, query: []string{"wait"}},
-		{method: get, pattern: base + "/stream/{job}", operation: "stream", handle: onJob((*exchange).jobStreamLocked)},
-		{method: post, pattern: base + "/cancel/{job}", operation: "cancel", handle: onJob((*exchange).cancelJobLocked), body: true, changes: true},
-		{method: post, pattern: base + "/retry/{job}", operation: "retry", handle: onJob((*exchange).retryJobLocked), body: true, changes: true},
-		{method: post, pattern: base + "/purge-queue", operation: "purgeQueue", handle: onQueue((*exchange).purgeLocked), body: true, changes: true},
-		{method: get, pattern: base + "/health", operation: "health", handle: onQueue((*exchange).healthLocked)},
-		{method: get, pattern: base + "/requests", operation: "requests", handle: onQueue((*exchange).unfinishedLocked)},
-		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
-		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
-		{method: post, pattern: base + "/openai/v1/embeddings", operation: "embeddings", handle: (*exchange).embeddings, body: true, changes: true},
-		{method: post, pattern: base + "/openai/v1/responses", operation: "responses", handle: (*exchange).responses, body: true, changes: true},
-		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: onQueue((*exchange).modelsLocked)},
-		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: onQueue((*exchange).modelLocked)},
-		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: onQueue((*exchange).modelLocked)},
+		changeRoute(post, base+"/run", "run", (*exchange).run),
+		changeRoute(post, base+"/runsync", "runSync", (*exchange).runSync, "wait"),
+		getRoute(base+"/status/{job}", "status", onJob((*exchange).jobStatusLocked), "ttl"),
+		getRoute(base+"/status-sync/{job}", "statusSync", (*exchange).jobStatusSync, "wait"),
+		getRoute(base+"/stream/{job}", "stream", onJob((*exchange).jobStreamLocked)),
+		changeRoute(post, base+"/cancel/{job}", "cancel", onJob((*exchange).cancelJobLocked)),
+		changeRoute(post, base+"/retry/{job}", "retry", onJob((*exchange).retryJobLocked)),
+		changeRoute(post, base+"/purge-queue", "purgeQueue", onQueue((*exchange).purgeLocked)),
+		getRoute(base+"/health", "health", onQueue((*exchange).healthLocked)),
+		getRoute(base+"/requests", "requests", onQueue((*exchange).unfinishedLocked)),
+		changeRoute(post, base+"/openai/v1/chat/completions", "chatCompletions", (*exchange).chatCompletions),
+		changeRoute(post, base+"/openai/v1/completions", "completions", (*exchange).textCompletions),
+		changeRoute(post, base+"/openai/v1/embeddings", "embeddings", (*exchange).embeddings),
+		changeRoute(post, base+"/openai/v1/responses", "responses", (*exchange).responses),
+		getRoute(base+"/openai/v1/models", "models", onQueue((*exchange).modelsLocked)),
+		getRoute(base+"/openai/v1/models/{model}", "model", onQueue((*exchange).modelLocked)),
+		getRoute(base+"/openai/v1/models/{owner}/{model}", "model", onQueue((*exchange).modelLocked)),
 	}...)
 }
 

@@ -37,18 +37,17 @@ type batched struct {
 }
 
 func batchRoutes() []route {
-	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	const base = "/v2/{id}/batch"
+	const base, post = "/v2/{id}/batch", http.MethodPost
 	return []route{
-		{method: get, pattern: base, operation: "listBatches", handle: onQueue((*exchange).batchesLocked)},
-		{method: post, pattern: base, operation: "createBatch", handle: (*exchange).createBatch, body: true, changes: true},
-		{method: get, pattern: base + "/{batch}", operation: "getBatch", handle: onBatch(nil)},
-		{method: put, pattern: base + "/{batch}", operation: "updateBatch", handle: (*exchange).updateBatch, body: true, changes: true},
-		{method: get, pattern: base + "/{batch}/requests", operation: "listBatchRequests", handle: onQueue((*exchange).batchRequestsLocked), query: []string{"offset", "limit"}},
-		{method: post, pattern: base + "/{batch}/requests", operation: "addBatchRequests", handle: (*exchange).addBatchRequests, body: true, changes: true},
-		{method: del, pattern: base + "/{batch}/requests/{request}", operation: "deleteBatchRequest", handle: onBatch((*exchange).dropRequestLocked), changes: true},
-		{method: post, pattern: base + "/{batch}/finalize", operation: "finalizeBatch", handle: onBatch((*exchange).finalizeBatchLocked), body: true, changes: true},
-		{method: post, pattern: base + "/{batch}/cancel", operation: "cancelBatch", handle: onBatch((*exchange).cancelBatchLocked), body: true, changes: true},
+		getRoute(base, "listBatches", onQueue((*exchange).batchesLocked)),
+		changeRoute(post, base, "createBatch", (*exchange).createBatch),
+		getRoute(base+"/{batch}", "getBatch", onBatch(nil)),
+		changeRoute(http.MethodPut, base+"/{batch}", "updateBatch", (*exchange).updateBatch),
+		getRoute(base+"/{batch}/requests", "listBatchRequests", onQueue((*exchange).batchRequestsLocked), "offset", "limit"),
+		changeRoute(post, base+"/{batch}/requests", "addBatchRequests", (*exchange).addBatchRequests),
+		deleteRoute(base+"/{batch}/requests/{request}", "deleteBatchRequest", onBatch((*exchange).dropRequestLocked)),
+		changeRoute(post, base+"/{batch}/finalize", "finalizeBatch", onBatch((*exchange).finalizeBatchLocked)),
+		changeRoute(post, base+"/{batch}/cancel", "cancelBatch", onBatch((*exchange).cancelBatchLocked)),
 	}
 }
 
