@@ -152,25 +152,12 @@ func (x *exchange) modelMemberLocked(r *clusterRequest) (*pod, error) {
 		return nil, err
 	}
 	x.injectLocked(p, r.jupyter, r.ssh, t)
-	if err := x.acct.mayUse(p.Cloud, r.gpu); err != nil {
-		return nil, err
-	}
 	n, err := x.needLocked(p, r.dataCenters)
 	if err != nil {
 		return nil, err
 	}
 	n.members = r.pods
-	g := x.s.catalog.gpus[r.gpu]
-	if g == nil {
-		return nil, badRequest("no GPU type is called '" + r.gpu + "'")
-	}
-	p.Rate = g.price(p.Cloud) * float64(r.perPod)
-	p.GPU = &podGPU{ID: r.gpu, Count: r.perPod, VCPU: g.VCPU * r.perPod, Memory: g.RAM * r.perPod}
-	if err := x.canPay(p.Rate * float64(r.pods)); err != nil {
-		return nil, err
-	}
-	p.DC, p.CUDA, err = x.s.catalog.placeGPULocked(&gpuRequest{id: r.gpu, count: r.perPod, cuda: t.CUDA}, n)
-	return p, err
+	return p, x.rentGPULocked(p, &gpuRequest{id: r.gpu, count: r.perPod}, t, n)
 }
 
 // members are the cluster's pods that still exist, by rank.

@@ -111,7 +111,7 @@ func (x *exchange) rentGPULocked(p *pod, r *gpuRequest, t *template, n need) err
 		p.Rate = g.price(p.Cloud) * float64(r.count)
 		p.GPU = &podGPU{ID: r.id, Count: r.count, VCPU: g.VCPU * r.count, Memory: g.RAM * r.count}
 	}
-	if err := x.canPay(p.Rate); err != nil {
+	if err := x.canPay(p.Rate * float64(max(n.members, 1))); err != nil {
 		return err
 	}
 	var err error
