@@ -42,10 +42,10 @@ func clusterRoutes() []route {
 
 func clusters() resource[cluster] {
 	return resource[cluster]{
-		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters",
-		table:    func(a *account) *table[cluster] { return &a.clusters },
-		append:   (*exchange).appendClusterLocked,
-		identify: func(c *cluster, id string) { c.ID = id },
+		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters", noun: "cluster",
+		table:  func(a *account) *table[cluster] { return &a.clusters },
+		append: (*exchange).appendClusterLocked,
+		id:     func(c *cluster) *string { return &c.ID },
 		create: writes(append(clusterSettings(), "name", "type", "compute", "templateId", "dataCenterIds", "startJupyter", "startSsh"),
 			readCluster, (*exchange).rentClusterLocked),
 		update: writes([]string{"name"}, readClusterName, func(_ *exchange, c *cluster, name string) (func(), error) {

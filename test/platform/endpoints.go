@@ -159,12 +159,12 @@ func endpointRoutes() []route {
 
 func endpoints() resource[endpoint] {
 	return resource[endpoint]{
-		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints", paged: func(e *endpoint) string { return e.ID },
-		table:    func(a *account) *table[endpoint] { return &a.endpoints },
-		append:   func(x *exchange, b []byte, e *endpoint) []byte { return e.append(b, x.runBase()) },
-		identify: func(e *endpoint, id string) { e.ID = id },
-		create:   writes(endpointNames("type"), readNewEndpoint, (*exchange).makeEndpointLocked),
-		update:   writes(endpointNames(), func(f fields) *endpointRequest { return f.endpoint(true) }, (*exchange).changeEndpointLocked),
+		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints", noun: "endpoint", paged: true,
+		table:  func(a *account) *table[endpoint] { return &a.endpoints },
+		append: func(x *exchange, b []byte, e *endpoint) []byte { return e.append(b, x.runBase()) },
+		id:     func(e *endpoint) *string { return &e.ID },
+		create: writes(endpointNames("type"), readNewEndpoint, (*exchange).makeEndpointLocked),
+		update: writes(endpointNames(), func(f fields) *endpointRequest { return f.endpoint(true) }, (*exchange).changeEndpointLocked),
 		remove: func(x *exchange, e *endpoint) error {
 			x.s.deleteEndpointLocked(x.acct, e, x.now)
 			return nil

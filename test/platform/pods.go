@@ -30,16 +30,16 @@ func podRoutes() []route {
 
 func pods() resource[pod] {
 	return resource[pod]{
-		one: "Pod", many: "Pods", path: "/v2/pods", member: "pods", paged: func(p *pod) string { return p.ID },
+		one: "Pod", many: "Pods", path: "/v2/pods", member: "pods", noun: "pod", paged: true,
 		list: (*exchange).listPods, query: []string{"includeClusterPods"},
 		table: func(a *account) *table[pod] { return &a.pods },
 		append: func(x *exchange, b []byte, p *pod) []byte {
 			return p.append(b, x.now, x.route.operation == "createPod")
 		},
-		identify: func(p *pod, id string) { p.ID = id },
-		create:   writes(podNames(), readPodRequest, (*exchange).rentPodLocked),
-		update:   writes(containerNames("name", "templateId", "globalNetworking", "locked", "mounts"), readPodUpdate, (*exchange).changePodLocked),
-		fixed:    (*pod).fixed,
+		id:     func(p *pod) *string { return &p.ID },
+		create: writes(podNames(), readPodRequest, (*exchange).rentPodLocked),
+		update: writes(containerNames("name", "templateId", "globalNetworking", "locked", "mounts"), readPodUpdate, (*exchange).changePodLocked),
+		fixed:  (*pod).fixed,
 		remove: func(x *exchange, p *pod) error {
 			x.s.terminatePodLocked(x.acct, p, x.now)
 			return nil

@@ -32,10 +32,10 @@ func registryRoutes() []route {
 
 func registries() resource[registry] {
 	return resource[registry]{
-		one: "Registry", many: "Registries", path: "/v2/registries", member: "registries",
-		table:    func(a *account) *table[registry] { return &a.registries },
-		append:   func(_ *exchange, b []byte, r *registry) []byte { return r.append(b) },
-		identify: func(r *registry, id string) { r.ID = id },
+		one: "Registry", many: "Registries", path: "/v2/registries", member: "registries", noun: "registry",
+		table:  func(a *account) *table[registry] { return &a.registries },
+		append: func(_ *exchange, b []byte, r *registry) []byte { return r.append(b) },
+		id:     func(r *registry) *string { return &r.ID },
 		create: writes([]string{"name", "username", "password"}, readRegistry, func(_ *exchange, r *registry, want registry) (func(), error) {
 			*r = want
 			return nil, nil
@@ -106,11 +106,11 @@ func parseARN(arn string) (d delegation, ok bool) {
 
 func delegations() resource[delegation] {
 	return resource[delegation]{
-		member:   "delegations",
-		table:    func(a *account) *table[delegation] { return &a.delegations },
-		append:   func(_ *exchange, b []byte, d *delegation) []byte { return d.append(b) },
-		identify: func(d *delegation, id string) { d.ID = id },
-		create:   writes([]string{"resource", "name"}, readDelegation, (*exchange).delegateLocked),
+		member: "delegations", noun: "delegation",
+		table:  func(a *account) *table[delegation] { return &a.delegations },
+		append: func(_ *exchange, b []byte, d *delegation) []byte { return d.append(b) },
+		id:     func(d *delegation) *string { return &d.ID },
+		create: writes([]string{"resource", "name"}, readDelegation, (*exchange).delegateLocked),
 		remove: func(x *exchange, d *delegation) error {
 			x.acct.delegations.remove(d.ID)
 			return nil

@@ -12,11 +12,12 @@ type handler = func(*exchange) (reply, error)
 // and deleted.
 type resource[T any] struct {
 	one, many string // in the names of operations: getPod, listPods
-	// path is that of the list, member what the records are called in its answer.
-	path, member string
-	table        func(*account) *table[T]
-	append       func(x *exchange, b []byte, v *T) []byte
-	identify     func(v *T, id string)
+	// path is that of the list, member what the records are called in its answer, noun what one is
+	// called in a refusal.
+	path, member, noun string
+	table              func(*account) *table[T]
+	append             func(x *exchange, b []byte, v *T) []byte
+	id                 func(v *T) *string
 
 	// list stands in for the plain list, and query is what it takes.
 	list  handler
@@ -26,9 +27,8 @@ type resource[T any] struct {
 	filter func(x *exchange, p *params) func(v *T) bool
 	// find is a look at the records that can be shown beside those of the account; nil is none.
 	find func(x *exchange, id string) *T
-	// paged returns the id of a record, in a list that is paged; nil for a list that is
-	// always whole.
-	paged  func(v *T) string
+	// paged is set for a list that is paged; others are always whole.
+	paged  bool
 	create writer[T]
 	// unknown is the status of a create with unknown members; zero is 422.
 	unknown int
@@ -69,7 +69,7 @@ func (k resource[T]) routes() []route {
 	if list == nil {
 		list = k.listAll
 	}
-	if k.paged != nil {
+	if k.paged {
 		query = pageParameters(query...)
 	}
 	create := changeRoute(http.MethodPost, k.path, "create"+k.one, k.createOne)
@@ -82,7 +82,7 @@ func (k resource[T]) routes() []route {
 }
 
 func (k resource[T]) listAll(x *exchange) (reply, error) {
-	if k.paged != nil {
+	if k.paged {
 		p := &params{q: x.query}
 		pg := x.page(p, maxPage, "")
 		if err := p.err(); err != nil {
@@ -111,7 +111,7 @@ func (k resource[T]) listAll(x *exchange) (reply, error) {
 func (k resource[T]) listPage(x *exchange, pg page, shown func(*T) bool, one func([]byte, *T) []byte) []byte {
 	t := k.table(x.acct)
 	b := append(make([]byte, 0, 64+1024*min(len(t.order), pg.size)), `{"`+k.member+`":`...)
-	return appendPage(b, pg, t.order, func(v *T) uint64 { return t.seqs[k.paged(v)] }, shown, one)
+	return appendPage(b, pg, t.order, func(v *T) uint64 { return t.seqs[*k.id(v)] }, shown, one)
 }
 
 func (k resource[T]) createOne(x *exchange) (reply, error) {
@@ -127,7 +127,7 @@ func (k resource[T]) createOne(x *exchange) (reply, error) {
 		return reply{}, err
 	}
 	id := x.s.newIDLocked(func(id string) bool { return k.visible(x, id) != nil })
-	k.identify(v, id)
+	*k.id(v) = id
 	k.table(x.acct).add(id, v)
 	if then != nil {
 		then()
@@ -147,7 +147,7 @@ func (k resource[T]) getOne(x *exchange) (reply, error) {
 	defer x.unlock()
 	v := k.visible(x, x.params[0])
 	if v == nil {
-		return reply{}, notFound(k.table(x.acct).noun)
+		return reply{}, notFound(k.noun)
 	}
 	return ok(k.append(x, make([]byte, 0, 1024), v)), nil
 }
@@ -195,7 +195,7 @@ func (k resource[T]) change(f func(x *exchange, v *T) (reply, error)) handler {
 // on is an operation on the record of the account's that the path names.
 func (k resource[T]) on(f func(x *exchange, v *T) (reply, error)) handler {
 	return locked(func(x *exchange) (reply, error) {
-		v, err := k.table(x.acct).own(x.params[0])
+		v, err := k.table(x.acct).own(x.params[0], k.noun)
 		if err != nil {
 			return reply{}, err
 		}

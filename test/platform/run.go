@@ -135,7 +135,7 @@ func (x *exchange) enterLocked(e *endpoint) (leave func(), err error) {
 
 // queueLocked is the queue endpoint the path names.
 func (x *exchange) queueLocked() (*endpoint, error) {
-	e, err := x.acct.endpoints.own(x.params[0])
+	e, err := x.acct.endpoints.own(x.params[0], "endpoint")
 	if err == nil && e.Type != typeQueue {
 		return nil, badRequest("not allowed for LB API")
 	}

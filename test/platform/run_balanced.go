@@ -52,7 +52,7 @@ func (x *exchange) balanced() (reply, error) {
 	x.params = []string{id}
 	x.lock()
 	defer x.unlock()
-	e, err := x.acct.endpoints.own(x.params[0])
+	e, err := x.acct.endpoints.own(x.params[0], "endpoint")
 	if err != nil {
 		return reply{}, err
 	}

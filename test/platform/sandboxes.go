@@ -131,13 +131,13 @@ func sandboxRoutes() []route {
 
 func sandboxes() resource[sandbox] {
 	return resource[sandbox]{
-		one: "Sandbox", many: "Sandboxes", path: "/v2/sandboxes", member: "sandboxes",
-		query:    []string{"state", "labels" + repeated},
-		filter:   sandboxFilter,
-		table:    func(a *account) *table[sandbox] { return &a.sandboxes },
-		append:   func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
-		identify: func(b *sandbox, id string) { b.ID, b.Name = id, orText(b.Name, "sandbox-"+id) },
-		unknown:  http.StatusBadRequest,
+		one: "Sandbox", many: "Sandboxes", path: "/v2/sandboxes", member: "sandboxes", noun: "sandbox",
+		query:   []string{"state", "labels" + repeated},
+		filter:  sandboxFilter,
+		table:   func(a *account) *table[sandbox] { return &a.sandboxes },
+		append:  func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
+		id:      func(b *sandbox) *string { return &b.ID },
+		unknown: http.StatusBadRequest,
 		create: func(x *exchange) (func(*sandbox) (func(), error), error) {
 			names := []string{
 				"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
@@ -230,6 +230,7 @@ func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), erro
 	}
 	b.Memory, b.UpAt = cmp.Or(r.memory, f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
 	return func() {
+		b.Name = orText(b.Name, "sandbox-"+b.ID)
 		x.acct.chargeLocked(meterSandbox, b.ID, amounts{sandboxAmount: b.rate()}, x.now)
 	}, x.placeSandboxLocked(b, f, r.place)
 }

@@ -34,14 +34,14 @@ func (s *secret) append(b []byte) []byte {
 
 func secrets() resource[secret] {
 	return resource[secret]{
-		one: "Secret", many: "Secrets", path: "/v2/account/secrets", member: "secrets",
-		query:    []string{"name"},
-		filter:   secretFilter,
-		table:    func(a *account) *table[secret] { return &a.secrets },
-		append:   func(_ *exchange, b []byte, s *secret) []byte { return s.append(b) },
-		identify: func(s *secret, id string) { s.ID = id },
-		create:   writes([]string{"name", "value", "description"}, readSecret, (*exchange).makeSecretLocked),
-		update:   writes([]string{"value", "description"}, readSecretChange, (*exchange).changeSecretLocked),
+		one: "Secret", many: "Secrets", path: "/v2/account/secrets", member: "secrets", noun: "secret",
+		query:  []string{"name"},
+		filter: secretFilter,
+		table:  func(a *account) *table[secret] { return &a.secrets },
+		append: func(_ *exchange, b []byte, s *secret) []byte { return s.append(b) },
+		id:     func(s *secret) *string { return &s.ID },
+		create: writes([]string{"name", "value", "description"}, readSecret, (*exchange).makeSecretLocked),
+		update: writes([]string{"value", "description"}, readSecretChange, (*exchange).changeSecretLocked),
 		remove: func(x *exchange, s *secret) error {
 			x.acct.secrets.remove(s.ID)
 			return nil

@@ -92,10 +92,7 @@ func (t *table[T]) load(b *bbolt.Bucket) error {
 	})
 	slices.SortFunc(list, func(a, b loaded) int { return int(int64(a.Seq - b.Seq)) })
 	for _, one := range list {
-		t.byID[one.id] = one.Record
-		t.seqs[one.id] = one.Seq
-		t.order = append(t.order, one.Record)
-		t.next = max(t.next, one.Seq)
+		t.put(one.id, one.Record, one.Seq)
 	}
 	return err
 }

@@ -3,10 +3,8 @@ package platform
 import "slices"
 
 // table holds the records of one kind in the order they were made, and knows
-// which of them changed since they were last written down. The zero value is
-// not usable; see newTable.
+// which of them changed since they were last written down.
 type table[T any] struct {
-	noun  string // what a record is called
 	byID  map[string]*T
 	order []*T
 	seqs  map[string]uint64 // place in the order, for the data file
@@ -14,28 +12,30 @@ type table[T any] struct {
 	dirty map[string]bool // nil when nothing is written down
 }
 
-func newTable[T any](noun string) table[T] {
-	return table[T]{noun: noun, byID: map[string]*T{}, seqs: map[string]uint64{}}
-}
-
 func (t *table[T]) get(id string) *T { return t.byID[id] }
 
-// own returns the record with the id, or the refusal of a request about it.
-func (t *table[T]) own(id string) (*T, error) {
+// own returns the record with the id, or the refusal of a request about it by the noun for it.
+func (t *table[T]) own(id, noun string) (*T, error) {
 	if v := t.byID[id]; v != nil {
 		return v, nil
 	}
-	return nil, notFound(t.noun)
+	return nil, notFound(noun)
 }
 
 func (t *table[T]) has(id string) bool { return t.byID[id] != nil }
 
 func (t *table[T]) add(id string, v *T) {
-	t.byID[id] = v
-	t.order = append(t.order, v)
-	t.next++
-	t.seqs[id] = t.next
+	t.put(id, v, t.next+1)
 	t.touch(id)
+}
+
+// put adds a record at a place after all others.
+func (t *table[T]) put(id string, v *T, place uint64) {
+	if t.byID == nil {
+		t.byID, t.seqs = map[string]*T{}, map[string]uint64{}
+	}
+	t.byID[id], t.seqs[id], t.next = v, place, place
+	t.order = append(t.order, v)
 }
 
 // touch marks a record as changed, if the table is kept in a data file.

@@ -189,14 +189,14 @@ func set[T any](to *T, given *T) {
 
 func templates() resource[template] {
 	return resource[template]{
-		one: "Template", many: "Templates", path: "/v2/templates", member: "templates", paged: func(t *template) string { return t.ID },
-		table:    func(a *account) *table[template] { return &a.templates },
-		append:   func(x *exchange, b []byte, t *template) []byte { return t.append(b, x.acct.templates.has(t.ID)) },
-		identify: func(t *template, id string) { t.ID = id },
-		find:     func(x *exchange, id string) *template { return x.s.readableTemplateLocked(x.acct, id) },
-		create:   writes(templateNames(), readNewTemplate, (*exchange).makeTemplateLocked),
-		update:   writes(templateNames(), readTemplate, (*exchange).changeTemplateLocked),
-		remove:   (*exchange).removeTemplateLocked,
+		one: "Template", many: "Templates", path: "/v2/templates", member: "templates", noun: "template", paged: true,
+		table:  func(a *account) *table[template] { return &a.templates },
+		append: func(x *exchange, b []byte, t *template) []byte { return t.append(b, x.acct.templates.has(t.ID)) },
+		id:     func(t *template) *string { return &t.ID },
+		find:   func(x *exchange, id string) *template { return x.s.readableTemplateLocked(x.acct, id) },
+		create: writes(templateNames(), readNewTemplate, (*exchange).makeTemplateLocked),
+		update: writes(templateNames(), readTemplate, (*exchange).changeTemplateLocked),
+		remove: (*exchange).removeTemplateLocked,
 	}
 }
 

@@ -38,13 +38,13 @@ func (v *volume) rate() amounts {
 
 func volumes() resource[volume] {
 	return resource[volume]{
-		one: "NetworkVolume", many: "NetworkVolumes", path: "/v2/network-volumes", member: "networkVolumes",
-		table:    func(a *account) *table[volume] { return &a.volumes },
-		append:   func(_ *exchange, b []byte, v *volume) []byte { return v.append(b) },
-		identify: func(v *volume, id string) { v.ID = id },
-		create:   writes([]string{"name", "size", "dataCenter", "type"}, readVolume, (*exchange).makeVolumeLocked),
-		update:   writes([]string{"name", "size"}, readVolumeChange, (*exchange).changeVolumeLocked),
-		remove:   (*exchange).removeVolumeLocked,
+		one: "NetworkVolume", many: "NetworkVolumes", path: "/v2/network-volumes", member: "networkVolumes", noun: "network volume",
+		table:  func(a *account) *table[volume] { return &a.volumes },
+		append: func(_ *exchange, b []byte, v *volume) []byte { return v.append(b) },
+		id:     func(v *volume) *string { return &v.ID },
+		create: writes([]string{"name", "size", "dataCenter", "type"}, readVolume, (*exchange).makeVolumeLocked),
+		update: writes([]string{"name", "size"}, readVolumeChange, (*exchange).changeVolumeLocked),
+		remove: (*exchange).removeVolumeLocked,
 	}
 }
 
