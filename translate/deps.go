@@ -15,6 +15,8 @@ type Deps struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Store keeps facts that v2 does not return. A nil Store keeps nothing; responses then remain valid but are less exact.
 	Store Store
+	// StoreIsReadOnly makes writes to the Store have no effect.
+	StoreIsReadOnly bool
 	// LedgerTypes returns the GPU types of pods and endpoints by resource id, as the ledger has recorded them for costs since the given time.
 	// It omits resources unknown to the ledger. Nil means that the gateway runs without a ledger.
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
@@ -31,9 +33,6 @@ func (d Deps) WithDefaults() Deps {
 	}
 	if d.Sleep == nil {
 		d.Sleep = sleep
-	}
-	if d.Store == nil {
-		d.Store = noStore{}
 	}
 	if d.LedgerTypes == nil {
 		d.LedgerTypes = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }

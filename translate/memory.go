@@ -23,8 +23,11 @@ type memory struct {
 	unread map[[2]string]bool
 }
 
-// readStore runs a read of the given records.
+// readStore runs a read of the given records, unless there is no store.
 func (d *Client) readStore(ctx context.Context, kind string, ids []string, read func(ctx context.Context) error) error {
+	if d.deps.Store == nil {
+		return nil
+	}
 	d.mu.Lock()
 	away := d.memory.unreadable
 	d.mu.Unlock()
@@ -50,13 +53,17 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 	return err
 }
 
-// writeStore runs a write that replaces the record with the given id. id is "" if the write replaces no record.
+// writeStore runs a write that replaces the record with the given id, if there is a store that can be written. id is "" if the write
+// replaces no record.
 func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
 	d.mu.Lock()
 	unread := id != "" && (d.memory.unread[[2]string{kind, id}] || d.memory.unread[[2]string{kind, everyID}])
 	away := d.memory.unwritable || unread
 	d.mu.Unlock()
 	if !away {
+		if d.deps.Store == nil || d.deps.StoreIsReadOnly {
+			return
+		}
 		ctx, cancel := context.WithTimeout(ctx, memoryTime)
 		defer cancel()
 		err := write(ctx)

@@ -37,24 +37,3 @@ type Store interface {
 	// List returns all values of one account and kind by id. The result is never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
 }
-
-// noStore is a Store that keeps nothing.
-type noStore struct{}
-
-func (noStore) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }
-
-func (noStore) Put(context.Context, Key, json.RawMessage, time.Duration) error { return nil }
-
-func (noStore) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
-	return nil
-}
-
-func (noStore) Delete(context.Context, Key) error { return nil }
-
-func (noStore) Find(_ context.Context, _, _ string, ids []string) ([]string, error) {
-	return make([]string, len(ids)), nil
-}
-
-func (noStore) List(context.Context, string, string) (map[string]json.RawMessage, error) {
-	return map[string]json.RawMessage{}, nil
-}

@@ -2,10 +2,8 @@ package legacy
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -103,28 +101,12 @@ func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
 
 // dryDeps returns the dependencies of dialects for dry runs.
 func (c *Calls) dryDeps(offline bool) translate.Deps {
-	deps := translate.Deps{Now: c.Now}
+	deps := translate.Deps{Now: c.Now, StoreIsReadOnly: true}
 	if !offline {
-		deps.Store = readOnlyStore{c.translators.Store}
+		deps.Store = c.translators.Store
 	}
 	return deps
 }
-
-// readOnlyStore is a translate.Store that ignores writes.
-type readOnlyStore struct{ translate.Store }
-
-// Put implements translate.Store.
-func (readOnlyStore) Put(context.Context, translate.Key, json.RawMessage, time.Duration) error {
-	return nil
-}
-
-// AddAll implements translate.Store.
-func (readOnlyStore) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
-	return nil
-}
-
-// Delete implements translate.Store.
-func (readOnlyStore) Delete(context.Context, translate.Key) error { return nil }
 
 // translatorOf returns the translator for the dialect of an exchange, or nil if the dialect is not translated.
 func translatorOf(ex *filter.Exchange) *translator {

@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1339},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10386},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10376},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6164},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4436},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2895},
@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 13826},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8135},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
-		{"old dialects", []string{"translate/..."}, 12059},
+		{"old dialects", []string{"translate/..."}, 12050},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6515},
 		{"command line", []string{"cmd/tollgate"}, 6994},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
