@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -179,20 +179,15 @@ func (x *exchange) updateSSHKeys() (reply, error) {
 	return x.sshKeysLocked()
 }
 
-// sshKey says what is wrong with an authorized_keys line, which reads
-// "<type> <base64> [comment]".
+// keyLine is an authorized_keys line, which reads "<type> <base64> [comment]".
+var keyLine = regexp.MustCompile(`^(ssh|ecdsa|sk)-[^ \t\v\f\r\n]+ [^ \t\v\f\r\n]+([ \t][^\r\n]*)?$`)
+
+// sshKey says what is wrong with an authorized_keys line.
 func sshKey(line string) string {
-	const fault = "not of the form '<type> <base64> [comment]' with a type of ssh-…, ecdsa-… or sk-…"
-	algorithm, rest, _ := strings.Cut(line, " ")
-	family, name, dashed := strings.Cut(algorithm, "-")
-	if !dashed || name == "" || !slices.Contains([]string{"ssh", "ecdsa", "sk"}, family) {
-		return fault
+	if keyLine.MatchString(line) {
+		return ""
 	}
-	data, _, _ := strings.Cut(strings.ReplaceAll(rest, "\t", " "), " ")
-	if data == "" || strings.ContainsAny(line, "\n\r") || strings.ContainsAny(algorithm+data, "\t\v\f") {
-		return fault
-	}
-	return ""
+	return "not of the form '<type> <base64> [comment]' with a type of ssh-…, ecdsa-… or sk-…"
 }
 
 // accountRoutes is every operation on the account itself.

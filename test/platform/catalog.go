@@ -141,7 +141,7 @@ func newCatalog(listed *Catalog) (*catalog, error) {
 	}
 	for i := range c.DataCenters {
 		dc := &c.DataCenters[i]
-		dc.Name = orText(dc.Name, dc.ID)
+		dc.Name = cmp.Or(dc.Name, dc.ID)
 		c.dcs[dc.ID] = dc
 	}
 	for i := range c.GPUs {

@@ -13,8 +13,6 @@ func gpuParameters() []string {
 // offered for.
 const serverlessProduct = "SERVERLESS"
 
-func isNotServerless(product string) bool { return product != serverlessProduct }
-
 // gpuQuery is what a caller wants to know of GPU types. A type is offered where
 // it is for any of the products.
 type gpuQuery struct {
@@ -94,7 +92,7 @@ type place struct {
 
 // placesLocked lists where a type is offered to the query.
 func (c *catalog) placesLocked(g *GPU, q gpuQuery) []place {
-	if !q.include || g.Pool == "" && !slices.ContainsFunc(q.products, isNotServerless) {
+	if !q.include || g.Pool == "" && !slices.ContainsFunc(q.products, func(p string) bool { return p != serverlessProduct }) {
 		return nil
 	}
 	var out []place

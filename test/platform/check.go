@@ -117,14 +117,9 @@ func (f fields) atLeastOne() {
 }
 
 // typed returns the member of the given Go type, reporting any other.
-func typed[T any](f fields, name, want string) (T, bool) {
-	v, ok := f.m[name]
-	if !ok {
-		var zero T
-		return zero, false
-	}
-	t, ok := v.(T)
-	if !ok {
+func typed[T any](f fields, name, want string) (t T, ok bool) {
+	v, there := f.m[name]
+	if t, ok = v.(T); there && !ok {
 		f.c.add(f.place(name), "expected %s, but got %s", want, kind(v))
 	}
 	return t, ok
@@ -277,14 +272,7 @@ func cudaVersion(s string) string {
 	return ""
 }
 
-func digits(s string) bool {
-	for _, r := range s {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // compareVersions orders dotted versions component by component, as numbers.
 func compareVersions(a, b string) int {

@@ -123,8 +123,6 @@ func appendNumber(b []byte, f float64) []byte {
 
 func appendInt[T int | int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
-func appendBool(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
-
 // appendTime writes t as a quoted time stamp.
 func appendTime(b []byte, t time.Time) []byte {
 	b = append(b, '"')

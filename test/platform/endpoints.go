@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (e *endpoint) compute() object {
 func (e *endpoint) urls(runURL string) object {
 	if e.Type == typeBalanced {
 		base := balancedURL(runURL, e.ID)
-		return object{"base", base, "health", base + orText(e.Container.Env["HEALTH_CHECK_PATH"], "/ping")}
+		return object{"base", base, "health", base + cmp.Or(e.Container.Env["HEALTH_CHECK_PATH"], "/ping")}
 	}
 	base := runURL + "/v2/" + e.ID
 	return object{

@@ -327,7 +327,7 @@ func (x *exchange) head(rep reply) {
 		h["Ratelimit-Policy"] = []string{x.policy}
 	}
 	if rep.status != http.StatusNoContent && rep.stream == nil {
-		h["Content-Type"] = []string{orText(rep.kind, "application/json")}
+		h["Content-Type"] = []string{cmp.Or(rep.kind, "application/json")}
 		h["Content-Length"] = []string{strconv.Itoa(len(rep.body))}
 	}
 	x.status(rep.status)
@@ -350,11 +350,4 @@ func (x *exchange) send(rep reply) {
 	if err := rep.stream(); err != nil {
 		x.s.log.Debug("stream ended", "error", err)
 	}
-}
-
-func orText(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -141,7 +141,7 @@ func (f Fault) needsAnswer() bool { return f.After || manners[f.Kind].answers }
 
 // refusal is the answer of the faults that are an answer of their own.
 func (f Fault) refusal(operation string) *problem {
-	p := refuse(manners[f.Kind].status, orText(f.Detail, manners[f.Kind].detail))
+	p := refuse(manners[f.Kind].status, cmp.Or(f.Detail, manners[f.Kind].detail))
 	switch f.Kind {
 	case FaultCapacity:
 		if operation == "createSandbox" {

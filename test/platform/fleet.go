@@ -302,7 +302,8 @@ func (s *Server) hireLocked(a *account, e *endpoint, at time.Time) {
 
 // placeWorkerLocked finds a throttled worker a machine, if there is one.
 func (s *Server) placeWorkerLocked(a *account, e *endpoint, w *worker, at time.Time) {
-	if !s.findMachineLocked(e, w) {
+	found := e.GPU != nil && s.placeOnGPULocked(e, w) || e.GPU == nil && s.placeOnCPULocked(e, w)
+	if !found {
 		return
 	}
 	s.catalog.takeLocked(w.Holds, w.Takes)
@@ -327,14 +328,7 @@ func (e *endpoint) coldStart(full time.Duration) time.Duration {
 	}
 }
 
-// findMachineLocked picks what a worker is to stand on.
-func (s *Server) findMachineLocked(e *endpoint, w *worker) bool {
-	if e.GPU != nil {
-		return s.placeOnGPULocked(e, w)
-	}
-	return s.placeOnCPULocked(e, w)
-}
-
+// placeOnGPULocked and placeOnCPULocked pick what a worker is to stand on.
 func (s *Server) placeOnGPULocked(e *endpoint, w *worker) bool {
 	types, err := s.catalog.inPools(e.GPU)
 	if err != nil {

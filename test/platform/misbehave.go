@@ -40,7 +40,7 @@ func (x *exchange) hang(Fault, reply) {
 
 // malform sends a body that is not JSON.
 func (x *exchange) malform(f Fault, _ reply) {
-	x.send(ok([]byte(orText(f.Body, `{"id": "half an answer", "status": `))))
+	x.send(ok([]byte(cmp.Or(f.Body, `{"id": "half an answer", "status": `))))
 }
 
 // cut promises the whole body, sends half of it and closes the connection.

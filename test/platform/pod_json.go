@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ func (p *pod) append(b []byte, now time.Time, created bool) []byte {
 	} else {
 		b = append(b, '0')
 	}
-	b = appendBool(append(b, `,"locked":`...), p.Locked)
+	b = strconv.AppendBool(append(b, `,"locked":`...), p.Locked)
 	b = p.appendNetworking(b)
 	switch {
 	case created:
@@ -121,10 +122,7 @@ func appendEndpoint(b []byte, host string, port int, user, command string) []byt
 	return append(appendText(append(b, `,"command":`...), command), '}')
 }
 
-func hex8(n uint32) string {
-	s := strconv.FormatUint(uint64(n), 16)
-	return strings.Repeat("0", 8-len(s)) + s
-}
+func hex8(n uint32) string { return fmt.Sprintf("%08x", n) }
 
 // publicIP is an address of the block 203.0.113.0/24 (RFC 5737).
 func (p *pod) publicIP() string {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -86,10 +87,7 @@ func policyHeader(ws [3]window) string {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
-		b = append(append(append(b, '"'), w.name...), `";q=`...)
-		b = strconv.AppendInt(b, int64(w.quota), 10)
-		b = append(b, ";w="...)
-		b = strconv.AppendInt(b, w.width, 10)
+		b = fmt.Appendf(b, `"%s";q=%d;w=%d`, w.name, w.quota, w.width)
 	}
 	return string(b)
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (x *exchange) balanced() (reply, error) {
 	if e.Type != typeBalanced {
 		return reply{}, badRequest("not allowed for QB API")
 	}
-	if x.path == orText(e.Container.Env["HEALTH_CHECK_PATH"], "/ping") {
+	if x.path == cmp.Or(e.Container.Env["HEALTH_CHECK_PATH"], "/ping") {
 		return x.ping(e), nil
 	}
 	e.InFlight++

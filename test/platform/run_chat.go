@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -11,7 +12,7 @@ import (
 
 // model is the name a language-model endpoint serves under.
 func (e *endpoint) model() string {
-	return orText(e.Container.Env["OPENAI_SERVED_MODEL_NAME_OVERRIDE"], orText(e.Container.Env["MODEL_NAME"], e.Name))
+	return cmp.Or(e.Container.Env["OPENAI_SERVED_MODEL_NAME_OVERRIDE"], cmp.Or(e.Container.Env["MODEL_NAME"], e.Name))
 }
 
 func (x *exchange) modelsLocked(e *endpoint) (reply, error) {

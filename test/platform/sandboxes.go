@@ -214,9 +214,9 @@ func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), erro
 		}
 		r.image = &t.Container.Image
 	}
-	f := x.s.catalog.cpus[orText(r.flavor, sandboxFlavor)]
+	f := x.s.catalog.cpus[cmp.Or(r.flavor, sandboxFlavor)]
 	if f == nil {
-		return nil, invalid("$.cpuFlavorId: no CPU flavor is called '" + orText(r.flavor, sandboxFlavor) + "'")
+		return nil, invalid("$.cpuFlavorId: no CPU flavor is called '" + cmp.Or(r.flavor, sandboxFlavor) + "'")
 	}
 	if r.place != "" && x.s.catalog.dcs[r.place] == nil {
 		return nil, invalid("$.dataCenterId: no data center is called '" + r.place + "'")
@@ -230,7 +230,7 @@ func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), erro
 	}
 	b.Memory, b.UpAt = cmp.Or(r.memory, f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
 	return func() {
-		b.Name = orText(b.Name, "sandbox-"+b.ID)
+		b.Name = cmp.Or(b.Name, "sandbox-"+b.ID)
 		x.acct.chargeLocked(meterSandbox, b.ID, amounts{sandboxAmount: b.rate()}, x.now)
 	}, x.placeSandboxLocked(b, f, r.place)
 }

@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -66,8 +67,8 @@ func readSecret(f fields) secretRequest {
 	f.require("name", "value")
 	r := readSecretValue(f)
 	if name, ok := f.bounded("name", maxSecretName); ok {
-		if fault := secretName(name); fault != "" {
-			f.c.add(f.place("name"), "%s", fault)
+		if !secretName.MatchString(name) {
+			f.c.add(f.place("name"), "must match %s", secretName)
 		}
 		r.name = name
 	}
@@ -87,15 +88,8 @@ func readSecretValue(f fields) secretRequest {
 	return r
 }
 
-// secretName says what is wrong with the form of a name.
-func secretName(name string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-	other := func(r rune) bool { return !strings.ContainsRune(letters+"0123456789.-/", r) }
-	if !strings.ContainsAny(name[:1], letters) || strings.ContainsFunc(name, other) {
-		return `must match ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`
-	}
-	return ""
-}
+// secretName is the form of a name.
+var secretName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`)
 
 func (x *exchange) makeSecretLocked(s *secret, want secretRequest) (func(), error) {
 	if strings.HasPrefix(strings.ToLower(want.name), reservedPrefix) {

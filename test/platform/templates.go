@@ -25,7 +25,7 @@ func noTemplate() *template { return &template{Container: container{Disk: defaul
 // record is the template a public catalog entry stands for.
 func (p PublicTemplate) record() *template {
 	t := &template{
-		ID: p.ID, Name: p.Name, Serverless: p.Serverless, Public: true, Category: orText(p.Category, "NVIDIA"),
+		ID: p.ID, Name: p.Name, Serverless: p.Serverless, Public: true, Category: cmp.Or(p.Category, "NVIDIA"),
 		SSH: p.SSH, Jupyter: p.Jupyter, CUDA: slices.Clone(p.CUDA),
 		Container: container{
 			Image: p.Image, Disk: int64(cmp.Or(p.Disk, defaultDisk)),
