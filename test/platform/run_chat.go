@@ -16,8 +16,11 @@ func (e *endpoint) model() string {
 }
 
 func (x *exchange) modelsLocked(e *endpoint) (reply, error) {
-	b := appendText([]byte(`{"object":"list","data":[{"id":`), e.model())
-	return ok(append(b, `,"object":"model","owned_by":"platform"}]}`...)), nil
+	return ok(object{"object", "list", "data", []object{e.modelRecord()}}.append(nil)), nil
+}
+
+func (e *endpoint) modelRecord() object {
+	return object{"id", e.model(), "object", "model", "owned_by", "platform"}
 }
 
 // modelLocked answers the one model there is, whose name may have its owner's before it.
@@ -25,8 +28,7 @@ func (x *exchange) modelLocked(e *endpoint) (reply, error) {
 	if name := strings.Join(x.params[1:], "/"); name != e.model() {
 		return reply{}, refuse(http.StatusNotFound, "the model '"+name+"' does not exist")
 	}
-	b := appendText([]byte(`{"id":`), e.model())
-	return ok(append(b, `,"object":"model","owned_by":"platform"}`...)), nil
+	return ok(e.modelRecord().append(nil)), nil
 }
 
 func (x *exchange) chatCompletions() (reply, error) { return x.complete(true) }
@@ -161,8 +163,7 @@ func (x *exchange) responses() (reply, error) {
 	if !stream {
 		return ok(encoded(whole)), nil
 	}
-	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
-	return reply{status: http.StatusOK, header: header, stream: func() error {
+	return streamed(func() error {
 		out := http.NewResponseController(x.w)
 		for _, word := range words {
 			if err := x.event(out, map[string]any{"type": "response.output_text.delta", "delta": word}); err != nil {
@@ -170,7 +171,7 @@ func (x *exchange) responses() (reply, error) {
 			}
 		}
 		return x.event(out, map[string]any{"type": "response.completed", "response": whole})
-	}}, nil
+	}), nil
 }
 
 // words is the answer of the emulated model to a prompt: the prompt, word by word, or one word that calls a tool or is JSON.
@@ -219,7 +220,11 @@ type toolFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-func (q completion) body(j *job, object string, choices ...completionChoice) completionBody {
+func (q completion) body(j *job, choices ...completionChoice) completionBody {
+	object := "text_completion"
+	if q.chat {
+		object = "chat.completion.chunk"
+	}
 	if choices == nil {
 		choices = []completionChoice{}
 	}
@@ -238,17 +243,16 @@ func (q completion) tokens() map[string]int {
 // answer has n choices for each prompt.
 func (q completion) answer(j *job) []byte {
 	var choices []completionChoice
-	_, object := q.chunk("", 0, 1)
-	object = strings.TrimSuffix(object, ".chunk")
 	for _, prompt := range q.prompts {
 		for range q.n {
 			text := strings.Join(q.words(prompt), " ")
-			choice, _ := q.chunk(text, 0, 1)
+			choice := q.chunk(text, 0, 1)
 			choice.Index, choice.Message, choice.Delta = len(choices), choice.Delta, nil
 			choices = append(choices, choice)
 		}
 	}
-	body := q.body(j, object, choices...)
+	body := q.body(j, choices...)
+	body.Object = strings.TrimSuffix(body.Object, ".chunk")
 	body.Usage = q.tokens()
 	return encoded(body)
 }
@@ -256,8 +260,7 @@ func (q completion) answer(j *job) []byte {
 // streamCompletion sends the words as server-sent events, after the last of them the
 // account of tokens if that was asked for, and [DONE].
 func (x *exchange) streamCompletion(q completion, j *job) reply {
-	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
-	return reply{status: http.StatusOK, header: header, stream: func() error {
+	return streamed(func() error {
 		out := http.NewResponseController(x.w)
 		ctx, stop := x.untilClosed()
 		defer stop()
@@ -267,8 +270,7 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 					return err
 				}
 			}
-			_, object := q.chunk("", 0, 1)
-			body := q.body(j, object, part)
+			body := q.body(j, part)
 			if q.usage {
 				body.Usage = json.RawMessage("null")
 			}
@@ -277,8 +279,7 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 			}
 		}
 		if q.usage {
-			_, object := q.chunk("", 0, 1)
-			body := q.body(j, object)
+			body := q.body(j)
 			body.Usage = q.tokens()
 			if err := x.event(out, body); err != nil {
 				return err
@@ -286,7 +287,13 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 		}
 		_, err := x.w.Write([]byte("data: [DONE]\n\n"))
 		return err
-	}}
+	})
+}
+
+// streamed is an answer of server-sent events.
+func streamed(stream func() error) reply {
+	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
+	return reply{status: http.StatusOK, header: header, stream: stream}
 }
 
 // event sends one part of a completion.
@@ -308,7 +315,7 @@ func (q completion) parts() []completionChoice {
 				words = words[:1]
 			}
 			for at, word := range words {
-				part, _ := q.chunk(word, at, len(words))
+				part := q.chunk(word, at, len(words))
 				part.Index = i*q.n + k
 				parts = append(parts, part)
 			}
@@ -317,8 +324,8 @@ func (q completion) parts() []completionChoice {
 	return parts
 }
 
-// chunk is a word of an answer, at a place among all of them, and the type of the object that has it.
-func (q completion) chunk(word string, i, of int) (completionChoice, string) {
+// chunk is a word of an answer, at a place among all of them.
+func (q completion) chunk(word string, i, of int) completionChoice {
 	if i > 0 {
 		word = " " + word
 	}
@@ -328,7 +335,7 @@ func (q completion) chunk(word string, i, of int) (completionChoice, string) {
 		finish = &stop
 	}
 	if !q.chat {
-		return completionChoice{Text: &word, Finish: finish}, "text_completion"
+		return completionChoice{Text: &word, Finish: finish}
 	}
 	m := &completionMessage{Content: &word}
 	if i == 0 {
@@ -339,5 +346,5 @@ func (q completion) chunk(word string, i, of int) (completionChoice, string) {
 		m.Content, finish = nil, &called
 		m.Calls = []toolCall{{ID: "call_" + q.tool, Type: "function", Function: toolFunction{Name: q.tool, Arguments: "{}"}}}
 	}
-	return completionChoice{Delta: m, Finish: finish}, "chat.completion.chunk"
+	return completionChoice{Delta: m, Finish: finish}
 }
