@@ -3,6 +3,7 @@ package platform
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -90,8 +91,8 @@ func TestEndpointDefaults(t *testing.T) {
 func TestRequestURLs(t *testing.T) {
 	separate := RunT(t, WithClock(NewClock(start(), 1000))).URL
 	one := newRig(t, Options{Clock: NewClock(start(), 1000)})
-	combined := listen(t)
-	t.Cleanup(serveOn(combined, one.CombinedHandler()))
+	combined := httptest.NewServer(one.CombinedHandler())
+	t.Cleanup(combined.Close)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	post := func(target, body string) (status int, into map[string]any) {
 		t.Helper()
@@ -111,7 +112,7 @@ func TestRequestURLs(t *testing.T) {
 		}
 		return resp.StatusCode, into
 	}
-	for name, base := range map[string]string{"a run listener of its own": separate, "one listener": "http://" + combined.Addr().String()} {
+	for name, base := range map[string]string{"a run listener of its own": separate, "one listener": combined.URL} {
 		status, made := post(base+"/v2/serverless", queueEndpoint)
 		urls, _ := made["requestUrls"].(map[string]any)
 		run, _ := urls["runSync"].(string)

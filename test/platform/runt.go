@@ -1,11 +1,10 @@
 package platform
 
 import (
-	"context"
-	"net"
+	"cmp"
 	"net/http"
+	"net/http/httptest"
 	"testing"
-	"time"
 )
 
 // Option changes the options of an emulator started with RunT.
@@ -55,59 +54,34 @@ func RunT(t testing.TB, opts ...Option) *Instance {
 	for _, o := range opts {
 		o(&r)
 	}
-	i := &Instance{}
-	listener := listen(t)
-	run := listen(t)
-	i.URL = "http://" + listener.Addr().String()
-	i.RunURL = "http://" + run.Addr().String()
-	if r.Options.RunURL == "" {
-		r.Options.RunURL = i.RunURL
+	servers := [3]*httptest.Server{}
+	urls := [3]string{}
+	for n := range servers {
+		servers[n] = httptest.NewUnstartedServer(nil)
+		urls[n] = "http://" + servers[n].Listener.Addr().String()
 	}
+	i := &Instance{URL: urls[0], RunURL: urls[1], ControlURL: urls[2]}
+	r.Options.RunURL = cmp.Or(r.Options.RunURL, i.RunURL)
 	s, err := New(r.Options)
 	if err != nil {
 		t.Fatalf("platform: %v", err)
 	}
 	i.Server = s
-	control := listen(t)
-	i.ControlURL = "http://" + control.Addr().String()
-	stops := []func(){serveOn(listener, s), serveOn(run, s.RunHandler()), serveOn(control, s.ControlHandler())}
+	for n, handler := range []http.Handler{s, s.RunHandler(), s.ControlHandler()} {
+		servers[n].Config.Handler = handler
+		servers[n].Start()
+	}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("platform: closing: %v", err)
 		}
-		for _, stop := range stops {
-			stop()
+		for _, server := range servers {
+			server.CloseClientConnections() // of clients that read nothing, too
+			server.Close()
 		}
 		if unknown := s.UnknownCalls(); len(unknown) > 0 && r.Strict && !r.allowUnknown {
 			t.Errorf("platform: calls to routes the platform does not have: %q", unknown)
 		}
 	})
 	return i
-}
-
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("platform: %v", err)
-	}
-	return l
-}
-
-// serveOn serves h until the returned function has come back.
-func serveOn(l net.Listener, h http.Handler) (stop func()) {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l) // ends with ErrServerClosed
-	}()
-	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close()
-		}
-		<-done
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 )
 
 // Seed is what an emulator starts with, as a file says it: accounts, prices,
@@ -118,10 +119,10 @@ func (s *Server) seedCall(ctx context.Context, c SeedCall) error {
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
-	var answer memo
-	s.ServeHTTP(&answer, r)
-	if answer.status < 200 || answer.status > 299 {
-		return fmt.Errorf("%s %s: status %d: %s", c.Method, c.Path, answer.status, answer.body.Bytes())
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	if answer.Code < 200 || answer.Code > 299 {
+		return fmt.Errorf("%s %s: status %d: %s", c.Method, c.Path, answer.Code, answer.Body)
 	}
 	return nil
 }
@@ -142,21 +143,3 @@ func (s *Server) fullKey(accountID string) (key string, known bool) {
 	}
 	return "", false
 }
-
-// memo is a ResponseWriter that keeps the answer.
-type memo struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (m *memo) Header() http.Header {
-	if m.header == nil {
-		m.header = http.Header{}
-	}
-	return m.header
-}
-
-func (m *memo) WriteHeader(status int) { m.status = status }
-
-func (m *memo) Write(b []byte) (int, error) { return m.body.Write(b) }
