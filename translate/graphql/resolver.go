@@ -130,7 +130,8 @@ func optional[T any](a args, name string) legacy.Optional[T] { return legacy.Opt
 var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
 
 // plain collects arguments that v2 accepts unchanged, under their v2 names. It treats "" as absent.
-func plain(a args, names ...map[string]string) (p legacy.PassThrough) {
+func plain(a args, names ...map[string]string) legacy.PassThrough {
+	p := legacy.PassThrough{}
 	for _, table := range names {
 		for name, member := range table {
 			if value := a[name]; value != nil && value != "" {

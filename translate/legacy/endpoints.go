@@ -20,19 +20,28 @@ func (s *Session) EndpointNote(ctx context.Context, id string) translate.Endpoin
 // EndpointNotes returns the stored EndpointNote of each listed endpoint, by endpoint id. The map is never nil. For an endpoint with a
 // single GPU type and no EndpointNote, it stores the type in a new one, because billing needs the type after the deletion of the endpoint.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
-	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Client, translate.KindEndpoint, IDs(listed))
-	fresh := make(map[string]translate.EndpointNote)
+	return notesOf(ctx, s, translate.KindEndpoint, listed, func(body any) (translate.EndpointNote, bool) {
+		note := translate.EndpointNote{BilledType: s.billedType(ctx, v2.EndpointOf(body))}
+		return note, note.BilledType != ""
+	})
+}
+
+// notesOf returns the stored notes of listed resources, by id. It stores a new note for each resource that has none and for which fresh
+// returns one.
+func notesOf[T any](ctx context.Context, s *Session, kind string, listed []any, fresh func(body any) (note T, ok bool)) map[string]T {
+	notes, err := translate.FindNotes[T](ctx, s.Client, kind, IDs(listed))
+	added := make(map[string]T)
 	for _, body := range listed {
-		e := v2.EndpointOf(body)
-		if _, seen := notes[e.ID()]; seen || e.ID() == "" {
+		id := translate.Text(body, "id")
+		if _, seen := notes[id]; seen || id == "" {
 			continue
 		}
-		if note := (translate.EndpointNote{BilledType: s.billedType(ctx, e)}); note.BilledType != "" {
-			fresh[e.ID()], notes[e.ID()] = note, note
+		if note, ok := fresh(body); ok {
+			added[id], notes[id] = note, note
 		}
 	}
 	if err == nil {
-		translate.AddNotes(ctx, s.Client, translate.KindEndpoint, fresh)
+		translate.AddNotes(ctx, s.Client, kind, added)
 	}
 	return notes
 }

@@ -1,10 +1,5 @@
 package legacy
 
-import (
-	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/v2"
-)
-
 // Optional is a setting in a caller's input. The zero value means that the setting is absent. Otherwise the setting is null (see Null) or
 // has a value (see Given).
 type Optional[T any] struct {
@@ -57,40 +52,12 @@ func (w Optional[T]) ApplyOrZero(set func(T)) {
 }
 
 // PassThrough collects settings that v2 accepts unchanged. Settings with translation rules are Optionals instead.
-type PassThrough []passThroughField
-
-type passThroughField struct {
-	member string // name in v2 bodies
-	value  any
-}
+// Keys are the names in v2 bodies.
+type PassThrough map[string]any
 
 // Set sets a member unless it is already set.
-func (p *PassThrough) Set(member string, value any) {
-	if p.Get(member) != nil {
-		return
-	}
-	switch v := value.(type) {
-	case int64:
-		value = translate.Int(v)
-	case []string:
-		value = translate.List(v)
-	}
-	*p = append(*p, passThroughField{member, value})
-}
-
-// Get returns the value of a member, or nil.
-func (p *PassThrough) Get(member string) any {
-	for _, setting := range *p {
-		if setting.member == member {
-			return setting.value
-		}
-	}
-	return nil
-}
-
-// Apply writes the settings to a body.
-func (p *PassThrough) Apply(b v2.Object) {
-	for _, setting := range *p {
-		b.Put(setting.member, setting.value)
+func (p PassThrough) Set(member string, value any) {
+	if p[member] == nil {
+		p[member] = value
 	}
 }

@@ -3,6 +3,7 @@ package legacy
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	case c.want.Registry.IsSet():
 		delete(b.Members, "registry")
 	}
-	c.want.PassThrough.Apply(b.Object)
+	maps.Copy(b.Members, c.want.PassThrough)
 	if c.want.GlobalNetworking {
 		b.SetGlobalNetworking(true)
 	}

@@ -64,19 +64,10 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 // PodNotes returns the stored PodNote of each listed pod, by pod id. The map is never nil. For a pod without a PodNote, it stores one,
 // because billing needs the GPU type after the deletion of the pod.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
-	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))
-	fresh := make(map[string]translate.PodNote)
-	for _, body := range listed {
+	return notesOf(ctx, s, translate.KindPod, listed, func(body any) (translate.PodNote, bool) {
 		p := v2.PodOf(body)
-		if _, seen := notes[p.ID()]; !seen && p.ID() != "" && p.Status() != v2.StatusTerminated {
-			fresh[p.ID()] = newPodNote(p)
-			notes[p.ID()] = fresh[p.ID()]
-		}
-	}
-	if err == nil {
-		translate.AddNotes(ctx, s.Client, translate.KindPod, fresh)
-	}
-	return notes
+		return newPodNote(p), p.Status() != v2.StatusTerminated
+	})
 }
 
 // DeletePod deletes a pod. It keeps the stored PodNote, because billing needs the GPU type later.

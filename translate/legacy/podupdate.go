@@ -3,6 +3,7 @@ package legacy
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -46,7 +47,7 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.PassThrough.Apply(b.Object)
+	maps.Copy(b.Members, w.PassThrough)
 	if err := s.changeMount(w, b, now); err != nil {
 		return now, err
 	}

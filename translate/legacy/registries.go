@@ -1,10 +1,6 @@
 package legacy
 
-import (
-	"context"
-
-	"github.com/tollgate-dev/tollgate/translate/v2"
-)
+import "context"
 
 // Registries lists the account's registry credentials.
 func (s *Session) Registries(ctx context.Context) ([]any, error) {
@@ -18,9 +14,7 @@ func (s *Session) Registry(ctx context.Context, id string) (map[string]any, erro
 
 // CreateRegistry stores registry credentials.
 func (s *Session) CreateRegistry(ctx context.Context, w PassThrough) (map[string]any, error) {
-	b := v2.NewObject()
-	w.Apply(b)
-	return s.Create(ctx, NounRegistry.Purpose("create"), Call("createRegistry", "", b.Members))
+	return s.Create(ctx, NounRegistry.Purpose("create"), Call("createRegistry", "", w))
 }
 
 // DeleteRegistry deletes registry credentials.

@@ -162,7 +162,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	w.WriteCreate(b.Container)
 	w.PassThrough.Set("startSsh", true)
 	w.PassThrough.Set("startJupyter", false) // v2 would start a notebook by default
-	w.PassThrough.Apply(b.Object)
+	maps.Copy(b.Members, w.PassThrough)
 	switch size := w.VolumeGB.Value(); {
 	case size < 0:
 		return Template{}, invalid("volumeInGb", "must not be negative")
@@ -204,7 +204,7 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInpu
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.PassThrough.Apply(b.Object)
+	maps.Copy(b.Members, w.PassThrough)
 	before := t.Note
 	w.note(&t.Note)
 	if err := s.changeVolume(w, b, v2.TemplateOf(now), &t.Note); err != nil {
@@ -267,7 +267,7 @@ func (s *Session) updateVirtual(ctx context.Context, purpose Purpose, endpoint s
 	var note translate.TemplateNote
 	w.note(&note)
 	for field, lost := range map[string]bool{
-		"isPublic": w.PassThrough.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
+		"isPublic": w.PassThrough["public"] == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
 			s.WarnLost(field, "ignored because the template of an endpoint does not support this field")

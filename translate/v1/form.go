@@ -156,7 +156,8 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 }
 
 // plain returns the values that v2 accepts unchanged.
-func (f form) plain(in input) (p legacy.PassThrough) {
+func (f form) plain(in input) legacy.PassThrough {
+	p := legacy.PassThrough{}
 	for _, field := range f {
 		if value, given := in[field.name]; given && field.plain {
 			p.Set(cmp.Or(field.v2, field.name), value)

@@ -57,9 +57,6 @@ func (o Object) Name() string { return o.text("name") }
 // SetName sets the name of the resource.
 func (o Object) SetName(name string) { o.set(name, "name") }
 
-// Put sets a member that needs no translation.
-func (o Object) Put(member string, value any) { o.set(value, member) }
-
 func (o Object) at(path ...string) any { return translate.At(o.body(), path...) }
 
 func (o Object) text(path ...string) string { return translate.Text(o.body(), path...) }
