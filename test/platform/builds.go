@@ -99,22 +99,16 @@ func (s *Server) AddBuild(endpointID string, b Build) (id string, err error) {
 	if b.stages() == nil {
 		return "", fmt.Errorf("a build cannot end as %q", b.Outcome)
 	}
-	s.mu.Lock()
-	defer s.release()
-	a, e := endpoints().findLocked(s, endpointID)
-	if e == nil {
-		return "", fmt.Errorf("no endpoint is called %q", endpointID)
-	}
-	now := s.clock.Now()
-	s.advanceLocked(a, now)
-	one := &build{
-		Build: b, ID: s.newIDLocked(func(id string) bool { return e.build(id) != nil }),
-		Number: uint64(len(e.Builds)) + 1, QueuedAt: now, Each: s.timing.Build,
-	}
-	one.Image = "registry.platform.test/builds/" + e.ID + ":" + one.ID
-	e.Builds = append(e.Builds, one)
-	s.stepLocked(a, e, now)
-	return one.ID, nil
+	err = endpoints().alter(s, endpointID, func(a *account, e *endpoint, now time.Time) error {
+		id = s.newIDLocked(func(id string) bool { return e.build(id) != nil })
+		e.Builds = append(e.Builds, &build{
+			Build: b, ID: id, Image: "registry.platform.test/builds/" + e.ID + ":" + id,
+			Number: uint64(len(e.Builds)) + 1, QueuedAt: now, Each: s.timing.Build,
+		})
+		s.stepLocked(a, e, now)
+		return nil
+	})
+	return id, err
 }
 
 func (e *endpoint) build(id string) *build {

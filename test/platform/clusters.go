@@ -110,18 +110,8 @@ func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func()
 
 // role is the part a member of a managed cluster plays.
 func role(kind string, rank int) string {
-	switch {
-	case kind == "SLURM" && rank == 0:
-		return "SLURM_CONTROLLER"
-	case kind == "SLURM":
-		return "SLURM_COMPUTE"
-	case kind == "RAY" && rank == 0:
-		return "RAY_HEAD"
-	case kind == "RAY":
-		return "RAY_WORKER"
-	default:
-		return ""
-	}
+	roles := map[string][2]string{"SLURM": {"SLURM_CONTROLLER", "SLURM_COMPUTE"}, "RAY": {"RAY_HEAD", "RAY_WORKER"}}
+	return roles[kind][min(rank, 1)]
 }
 
 // clusterTemplateLocked is the template of the members: with a templateId, it alone says

@@ -320,7 +320,6 @@ func (x *exchange) status(code int) {
 // head writes everything of rep but its body.
 func (x *exchange) head(rep reply) {
 	h := x.w.Header()
-	h["Date"] = []string{x.s.clock.Now().UTC().Format(http.TimeFormat)}
 	maps.Copy(h, rep.header)
 	if x.limit != "" {
 		h["Ratelimit"] = []string{x.limit}

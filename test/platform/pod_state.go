@@ -177,19 +177,15 @@ type PodChange struct {
 
 // ChangePod changes a pod of any account, as the platform might by itself.
 func (s *Server) ChangePod(podID string, c PodChange) error {
-	s.mu.Lock()
-	defer s.release()
-	now := s.clock.Now()
-	a, p := pods().findLocked(s, podID)
-	if p == nil {
-		return fmt.Errorf("no pod is called %q", podID)
-	}
+	return pods().alter(s, podID, func(a *account, p *pod, now time.Time) error { return s.changePodLocked(a, p, c, now) })
+}
+
+func (s *Server) changePodLocked(a *account, p *pod, c PodChange, now time.Time) error {
 	for _, util := range []*int{c.GPUUtil, c.CPUUtil} {
 		if util != nil && (*util < 0 || *util > 100) {
 			return fmt.Errorf("use of %d percent: must be from 0 to 100", *util)
 		}
 	}
-	s.advanceLocked(a, now)
 	set(&p.Name, c.Name)
 	set(&p.Locked, c.Locked)
 	p.GPUUtil, p.CPUUtil = cmp.Or(c.GPUUtil, p.GPUUtil), cmp.Or(c.CPUUtil, p.CPUUtil)

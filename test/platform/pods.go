@@ -2,6 +2,7 @@ package platform
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -70,12 +71,11 @@ func (x *exchange) podAction() (reply, error) {
 
 func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 	status := p.statusAt(x.now)
-	invalid := conflict("the pod is " + status + ": " + action + " is not possible")
+	if !slices.Contains(actions(status), action) {
+		return reply{}, conflict("the pod is " + status + ": " + action + " is not possible")
+	}
 	switch action {
 	case "start":
-		if status != statusExited && status != statusError {
-			return reply{}, invalid
-		}
 		if err := x.canPay(p.Rate); err != nil {
 			return reply{}, err
 		}
@@ -83,17 +83,11 @@ func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 			return reply{}, err
 		}
 	case "stop":
-		if status == statusExited || status == statusError {
-			return reply{}, invalid
-		}
 		if p.Locked {
 			return reply{}, conflict("the pod is locked: stop is not possible")
 		}
 		x.s.stopPodLocked(x.acct, p, x.now)
 	case "restart":
-		if status != statusRunning {
-			return reply{}, invalid
-		}
 		x.s.restartPodLocked(x.acct, p, x.now)
 	default:
 		x.s.terminatePodLocked(x.acct, p, x.now)

@@ -1,8 +1,10 @@
 package platform
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // handler answers one operation.
@@ -170,14 +172,18 @@ func (k resource[T]) deleteOne(x *exchange) (reply, error) {
 	return k.change(func(x *exchange, v *T) (reply, error) { return noContent(), k.remove(x, v) })(x)
 }
 
-// findLocked finds a record of any account, and whose it is; nil if there is none.
-func (k resource[T]) findLocked(s *Server, id string) (*account, *T) {
+// alter has the platform itself change a record of any account, which is brought up to now before.
+func (k resource[T]) alter(s *Server, id string, change func(a *account, v *T, now time.Time) error) error {
+	s.mu.Lock()
+	defer s.release()
+	now := s.clock.Now()
 	for _, a := range s.accounts {
 		if v := k.table(a).get(id); v != nil {
-			return a, v
+			s.advanceLocked(a, now)
+			return change(a, v, now)
 		}
 	}
-	return nil, nil
+	return fmt.Errorf("no %s is called %q", k.noun, id)
 }
 
 // change is an operation that changes the record that the path names.

@@ -41,20 +41,18 @@ func (s *Server) SandboxBills() []SandboxBill {
 // SetSandboxState changes a sandbox of any account, as the platform might by itself:
 // RUNNING brings it up at once, TERMINATED and FAILED end it.
 func (s *Server) SetSandboxState(id, state string) error {
-	s.mu.Lock()
-	defer s.release()
-	a, b := sandboxes().findLocked(s, id)
-	if b == nil {
-		return fmt.Errorf("no sandbox is called %q", id)
-	}
-	now := s.clock.Now()
-	s.advanceLocked(a, now)
+	return sandboxes().alter(s, id, func(a *account, b *sandbox, now time.Time) error {
+		return s.forceSandboxLocked(a, b, state, now)
+	})
+}
+
+func (s *Server) forceSandboxLocked(a *account, b *sandbox, state string, now time.Time) error {
 	switch {
 	case !b.EndedAt.IsZero():
-		return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
+		return fmt.Errorf("sandbox %s is %s, which is final", b.ID, b.stateAt(now))
 	case state == sandboxRunning:
 		b.RunsAt, b.UpAt = earliest(b.RunsAt, now), earliest(b.UpAt, now)
-		a.sandboxes.touch(id)
+		a.sandboxes.touch(b.ID)
 		s.notifyLocked()
 	case state == sandboxTerminated:
 		s.endSandboxLocked(a, b, now, endedByPlatform)

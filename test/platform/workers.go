@@ -52,19 +52,13 @@ func (x *exchange) workerLogLocked(e *endpoint) (func() (logBook, bool), error) 
 // SetWorkerUnhealthy makes a worker of an endpoint fail its health checks from
 // now on: it takes no more jobs and is dismissed after the idle timeout.
 func (s *Server) SetWorkerUnhealthy(endpointID, workerID string) error {
-	s.mu.Lock()
-	defer s.release()
-	a, e := endpoints().findLocked(s, endpointID)
-	if e == nil {
-		return fmt.Errorf("no endpoint is called %q", endpointID)
-	}
-	now := s.clock.Now()
-	s.advanceLocked(a, now)
-	w := e.worker(workerID)
-	if w == nil || w.Status == workerRunning {
-		return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
-	}
-	w.Status, w.IdleSince = workerUnhealthy, now
-	s.scheduleLocked(a, e, now)
-	return nil
+	return endpoints().alter(s, endpointID, func(a *account, e *endpoint, now time.Time) error {
+		w := e.worker(workerID)
+		if w == nil || w.Status == workerRunning {
+			return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
+		}
+		w.Status, w.IdleSince = workerUnhealthy, now
+		s.scheduleLocked(a, e, now)
+		return nil
+	})
 }
