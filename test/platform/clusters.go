@@ -24,15 +24,10 @@ const networkHour = 0.01
 
 // clusterRequest is the body of a create, checked for its shape only.
 type clusterRequest struct {
-	name, kind   string
-	template     string
-	settings     bool // any that a template has, too
-	gpu          string
-	perPod, pods int
-	dataCenters  []string
-	ssh, jupyter *bool
-	mounts       mountsPatch
-	container    containerPatch
+	podRequest // for each member
+	kind       string
+	settings   bool // any that a template has, too
+	pods       int
 }
 
 // clusterRoutes is every operation on clusters.
@@ -71,17 +66,17 @@ func readClusterName(f fields) string {
 }
 
 func readCluster(f fields) *clusterRequest {
-	r := &clusterRequest{}
+	r := &clusterRequest{podRequest: podRequest{cloud: secureCloud, gpu: &gpuRequest{}}}
 	f.require("compute", "name", "type")
 	r.name, _ = f.text("name", 1)
 	r.kind, _ = f.enum("type", "APPLICATION", "TRAINING", "SLURM", "RAY")
 	if g, ok := f.child("compute", "gpuTypeId", "gpuCountPerPod", "podCount"); ok {
 		g.require("gpuTypeId", "gpuCountPerPod", "podCount")
-		r.gpu, _ = g.text("gpuTypeId", 1)
-		r.perPod = g.whole("gpuCountPerPod", 1, 1<<20, 0)
+		r.gpu.id, _ = g.text("gpuTypeId", 1)
+		r.gpu.count = g.whole("gpuCountPerPod", 1, 1<<20, 0)
 		r.pods = g.whole("podCount", 2, 250, 0)
 	}
-	r.template, _ = f.text("templateId", 1)
+	r.templateID, _ = f.text("templateId", 1)
 	r.settings = slices.ContainsFunc(clusterSettings(), f.has)
 	r.container = f.container()
 	r.dataCenters, _ = f.list("dataCenterIds", nil)
@@ -92,11 +87,15 @@ func readCluster(f fields) *clusterRequest {
 
 // rentClusterLocked rents every member at once, all of them in one data center.
 func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func(), err error) {
-	model, err := x.modelMemberLocked(r)
-	*c = cluster{Name: r.name, Type: r.kind, Template: r.template, GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now}
+	t, err := x.clusterTemplateLocked(r)
+	if err != nil {
+		return nil, err
+	}
+	*c = cluster{Name: r.name, Type: r.kind, Template: r.templateID, GPU: r.gpu.id, PerPod: r.gpu.count, CreatedAt: x.now}
+	var model pod
 	return func() {
 		for rank := range r.pods {
-			p := *model
+			p := model
 			p.ID = x.s.newIDLocked(x.acct.pods.has)
 			p.Name = r.name + "-" + strconv.Itoa(rank)
 			p.Container.Env = maps.Clone(model.Container.Env)
@@ -105,7 +104,7 @@ func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func()
 			x.acct.pods.add(p.ID, &p)
 			x.s.openPodLocked(x.acct, &p, x.now)
 		}
-	}, err
+	}, x.rentLocked(&model, &r.podRequest, t, r.pods)
 }
 
 // role is the part a member of a managed cluster plays.
@@ -118,36 +117,13 @@ func role(kind string, rank int) string {
 // what they run, and brings the registry credential.
 func (x *exchange) clusterTemplateLocked(r *clusterRequest) (*template, error) {
 	switch {
-	case r.template == "":
+	case r.templateID == "":
 		return &template{Container: container{Image: "registry.platform.test/cluster-node:1", Disk: defaultDisk}}, nil
 	case r.settings:
 		return nil, badRequest("templateId excludes " + strings.Join(clusterSettings(), ", "))
 	default:
-		return x.templateLocked(r.template, false)
+		return x.templateLocked(r.templateID, false)
 	}
-}
-
-// modelMemberLocked is the pod every member is a copy of, placed where there is
-// room for all of them.
-func (x *exchange) modelMemberLocked(r *clusterRequest) (*pod, error) {
-	p := &pod{Cloud: secureCloud, CreatedAt: x.now}
-	t, err := x.clusterTemplateLocked(r)
-	if err != nil {
-		return nil, err
-	}
-	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
-		return nil, err
-	}
-	if p.Mounts, err = r.mounts.forCreate(false, p.Cloud, t.Persistent); err != nil {
-		return nil, err
-	}
-	x.injectLocked(p, r.jupyter, r.ssh, t)
-	n, err := x.needLocked(p, r.dataCenters)
-	if err != nil {
-		return nil, err
-	}
-	n.members = r.pods
-	return p, x.rentGPULocked(p, &gpuRequest{id: r.gpu, count: r.perPod}, t, n)
 }
 
 // members are the cluster's pods that still exist, by rank.

@@ -59,27 +59,35 @@ func (x *exchange) rentPodLocked(p *pod, r *podRequest) (then func(), err error)
 	if (r.gpu == nil) == (r.cpu == nil) {
 		return nil, badRequest("exactly one of gpu and cpu must be given")
 	}
+	return func() { x.s.openPodLocked(x.acct, p, x.now) }, x.rentLocked(p, r, t, 0)
+}
+
+// rentLocked makes a pod of a request, or the model of all members of a cluster, in a place with room
+// for them. Members take over the credential of their template as it is.
+func (x *exchange) rentLocked(p *pod, r *podRequest, t *template, members int) (err error) {
 	*p = pod{Name: r.name, Cloud: r.cloud, Wanted: r.global, CreatedAt: x.now}
 	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
-		return nil, err
+		return err
 	}
 	if p.Mounts, err = r.mounts.forCreate(r.cpu != nil, r.cloud, t.Persistent); err != nil {
-		return nil, err
+		return err
 	}
-	if err := x.checkRegistryLocked(p.Container.Registry); err != nil {
-		return nil, err
+	if members == 0 {
+		err = x.checkRegistryLocked(p.Container.Registry)
+	}
+	if err != nil {
+		return err
 	}
 	x.injectLocked(p, r.jupyter, r.ssh, t)
 	n, err := x.needLocked(p, r.dataCenters)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	n.members = members
 	if r.gpu != nil {
-		err = x.rentGPULocked(p, r.gpu, t, n)
-	} else {
-		err = x.rentCPULocked(p, r.cpu, n)
+		return x.rentGPULocked(p, r.gpu, t, n)
 	}
-	return func() { x.s.openPodLocked(x.acct, p, x.now) }, err
+	return x.rentCPULocked(p, r.cpu, n)
 }
 
 // needLocked is what the pod asks of the place it stands in.
