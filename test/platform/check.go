@@ -176,12 +176,14 @@ func (f fields) integer(name string, low, high int64) (int64, bool) {
 	return 0, false
 }
 
-// whole is integer with a value for members that may be left out.
+// count is integer for members that may be left out, whole with a value in place of those.
+func (f fields) count(name string, low, high int64) *int {
+	n, ok := f.integer(name, low, high)
+	return given(int(n), ok)
+}
+
 func (f fields) whole(name string, low, high int64, otherwise int) int {
-	if n, ok := f.integer(name, low, high); ok {
-		return int(n)
-	}
-	return otherwise
+	return *cmp.Or(f.count(name, low, high), &otherwise)
 }
 
 // number reads a number of at least low.

@@ -14,7 +14,7 @@ type endpointRequest struct {
 	kind             string
 	gpu              *endpointGPURequest
 	cpu              []*cpuRequest
-	min, max, idle   *int64
+	min, max, idle   *int
 	scaling          *scaling
 	dataCenters      *[]string
 	volumes          *[]string
@@ -25,7 +25,7 @@ type endpointRequest struct {
 
 type endpointGPURequest struct {
 	pools, excluded, cuda *[]string
-	count                 *int64
+	count                 *int
 	minCUDA               *string // empty clears
 }
 
@@ -49,9 +49,9 @@ func (f fields) endpoint(update bool) *endpointRequest {
 		flashBoot:   given(f.enum("flashboot", "OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT")),
 	}
 	if w, ok := f.child("workers", "min", "max", "idleTimeout"); ok {
-		r.min = given(w.integer("min", 0, 1<<20))
-		r.max = given(w.integer("max", 0, 1<<20))
-		r.idle = given(w.integer("idleTimeout", 1, 3600))
+		r.min = w.count("min", 0, 1<<20)
+		r.max = w.count("max", 0, 1<<20)
+		r.idle = w.count("idleTimeout", 1, 3600)
 	}
 	return r
 }
@@ -64,7 +64,7 @@ func (f fields) endpointGPU(update bool) *endpointGPURequest {
 	r := &endpointGPURequest{
 		pools:    given(g.list("pools", nil)),
 		excluded: given(g.list("excludedTypes", typeName)),
-		count:    given(g.integer("count", 1, 1<<20)),
+		count:    g.count("count", 1, 1<<20),
 		cuda:     given(g.list("allowedCudaVersions", cudaVersion)),
 	}
 	switch {
@@ -126,15 +126,13 @@ func (f fields) endpointCPU() []*cpuRequest {
 
 // scaling reads the union of the two ways to scale, told apart by type.
 func (f fields) scaling() *scaling {
-	m, isObject := f.m["scaling"].(map[string]any)
+	m, _ := f.m["scaling"].(map[string]any)
 	known := []string{"type", "queueDelay", "requestCount"}
-	if isObject {
-		switch m["type"] {
-		case queueDelay:
-			known = known[:2]
-		case requestCount:
-			known = []string{"type", "requestCount"}
-		}
+	switch m["type"] {
+	case queueDelay:
+		known = known[:2]
+	case requestCount:
+		known = []string{"type", "requestCount"}
 	}
 	one, ok := f.child("scaling", known...)
 	if !ok {
@@ -221,14 +219,9 @@ func (x *exchange) applyEndpointLocked(e *endpoint, r *endpointRequest, mode env
 	set(&e.Scaling, r.scaling)
 	set(&e.DataCenterIDs, r.dataCenters)
 	set(&e.Volumes, r.volumes)
-	for _, n := range []struct {
-		to    *int
-		given *int64
-	}{{&e.Min, r.min}, {&e.Max, r.max}, {&e.IdleTimeout, r.idle}} {
-		if n.given != nil {
-			*n.to = int(*n.given)
-		}
-	}
+	set(&e.Min, r.min)
+	set(&e.Max, r.max)
+	set(&e.IdleTimeout, r.idle)
 	if err := x.checkScaleLocked(e, r); err != nil {
 		return err
 	}
@@ -299,9 +292,7 @@ func (x *exchange) applyPoolsLocked(e *endpoint, r *endpointGPURequest) error {
 			g.Excluded = append(g.Excluded, strings.TrimSpace(s))
 		}
 	}
-	if r.count != nil {
-		g.Count = int(*r.count)
-	}
+	set(&g.Count, r.count)
 	set(&g.CUDA, r.cuda)
 	set(&g.MinCUDA, r.minCUDA)
 	if len(g.CUDA) > 0 && g.MinCUDA != "" {

@@ -191,7 +191,7 @@ func (f *faults) pick(operation, account string) (Fault, bool) {
 		}
 		hit := *fault
 		if fault.Times == 1 {
-			f.list = append(f.list[:i:i], f.list[i+1:]...)
+			f.list = slices.Delete(f.list, i, i+1)
 		} else if fault.Times > 1 {
 			fault.Times--
 		}
@@ -228,13 +228,9 @@ func (s *Server) AddFault(f Fault) string {
 func (s *Server) RemoveFault(id string) bool {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	for i, f := range s.faults.list {
-		if f.ID == id {
-			s.faults.list = append(s.faults.list[:i:i], s.faults.list[i+1:]...)
-			return true
-		}
-	}
-	return false
+	before := len(s.faults.list)
+	s.faults.list = slices.DeleteFunc(s.faults.list, func(f *Fault) bool { return f.ID == id })
+	return len(s.faults.list) < before
 }
 
 // ClearFaults lifts every fault.

@@ -84,29 +84,24 @@ func (k resource[T]) routes() []route {
 }
 
 func (k resource[T]) listAll(x *exchange) (reply, error) {
-	if k.paged {
-		p := &params{q: x.query}
-		pg := x.page(p, maxPage, "")
-		if err := p.err(); err != nil {
-			return reply{}, err
-		}
-		x.lock()
-		defer x.unlock()
-		return ok(k.listPage(x, pg, nil, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
-	}
-	p := &params{q: x.query}
-	hidden := func(*T) bool { return false }
-	if k.filter != nil {
-		shown := k.filter(x, p)
-		hidden = func(v *T) bool { return !shown(v) }
+	p, pg, shown := &params{q: x.query}, page{}, func(*T) bool { return true }
+	switch {
+	case k.paged:
+		pg = x.page(p, maxPage, "")
+	case k.filter != nil:
+		shown = k.filter(x, p)
 	}
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
-	list := slices.DeleteFunc(slices.Clone(k.table(x.acct).order), hidden)
-	return ok(appendList([]byte(`{"`+k.member+`":`), list, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
+	one := func(b []byte, v *T) []byte { return k.append(x, b, v) }
+	if k.paged {
+		return ok(k.listPage(x, pg, nil, one)), nil
+	}
+	list := slices.DeleteFunc(slices.Clone(k.table(x.acct).order), func(v *T) bool { return !shown(v) })
+	return ok(appendList([]byte(`{"`+k.member+`":`), list, one)), nil
 }
 
 // listPage writes a page of the records of the account.
