@@ -3,7 +3,6 @@ package legacy
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -90,7 +89,7 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 		slices.SortStableFunc(choices, func(a, b choice) int { return a.level - b.level })
 	}
 	var list []translate.Candidate
-	for ch, centres := range c.nest(choices) {
+	for _, ch := range c.split(choices) {
 		b := v2.PodOf(maps.Clone(base.Members))
 		b.SetCloud(ch.cloud)
 		if c.want.CPU {
@@ -98,8 +97,8 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 		} else {
 			c.setGPU(b, ch.id)
 		}
-		if len(centres) > 0 {
-			b.SetDataCenters(centres)
+		if len(ch.centres) > 0 {
+			b.SetDataCenters(ch.centres)
 		}
 		label := ch.id
 		if len(c.want.Clouds) > 1 {
@@ -108,44 +107,38 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 		list = append(list, translate.Candidate{
 			Label: label, Request: &translate.Request{Operation: "createPod", Body: b.Members, Origin: c.origin()},
 		})
-		if len(list) == translate.MaxCandidates {
-			break // the remaining candidates would not be tried
-		}
 	}
 	return list, nil
 }
 
-// nest combines choices with data centres in order of attempts.
-func (c *podCreate) nest(choices []choice) iter.Seq2[choice, []string] {
-	return func(yield func(choice, []string) bool) {
-		in := func(ch choice, centre string) bool {
-			return !slices.Contains(ch.centres, centre) || yield(ch, []string{centre})
-		}
-		switch {
-		case !c.want.SplitDataCenters || len(c.want.DataCenters) < 2:
-			for _, ch := range choices {
-				if !yield(ch, ch.centres) {
-					return
-				}
-			}
-		case c.want.KeepOrder:
-			for _, ch := range choices {
-				for _, centre := range c.want.DataCenters {
-					if !in(ch, centre) {
-						return
-					}
-				}
-			}
-		default:
-			for _, centre := range c.want.DataCenters {
-				for _, ch := range choices {
-					if !in(ch, centre) {
-						return
-					}
-				}
-			}
+// split returns the choices in order of attempts, each in one data centre if the caller asked for separate attempts. It returns no more
+// than are tried.
+func (c *podCreate) split(choices []choice) []choice {
+	centres := c.want.DataCenters
+	if !c.want.SplitDataCenters || len(centres) < 2 {
+		return choices[:min(len(choices), translate.MaxCandidates)]
+	}
+	var attempts []choice
+	add := func(ch choice, centre string) {
+		if slices.Contains(ch.centres, centre) && len(attempts) < translate.MaxCandidates {
+			ch.centres = []string{centre}
+			attempts = append(attempts, ch)
 		}
 	}
+	if c.want.KeepOrder {
+		for _, ch := range choices {
+			for _, centre := range centres {
+				add(ch, centre)
+			}
+		}
+		return attempts
+	}
+	for _, centre := range centres {
+		for _, ch := range choices {
+			add(ch, centre)
+		}
+	}
+	return attempts
 }
 
 // setGPU writes the gpu member. It always sends the count, because v2 has reported a shortage when it was missing.
