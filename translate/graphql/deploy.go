@@ -191,15 +191,7 @@ func newPodInput(a args) legacy.PodInput {
 	if ports := portList(a); len(ports) > 0 || a.text("templateId") == "" {
 		w.Ports = legacy.Given(ports)
 	}
-	if w.Args.Value() == "" {
-		w.Args = legacy.Optional[string]{}
-	}
-	if w.Registry.Value() == "" {
-		w.Registry = legacy.Optional[string]{}
-	}
-	if w.VolumeGB.Value() == 0 {
-		w.VolumeGB = legacy.Optional[int64]{}
-	}
+	w.Args, w.Registry, w.VolumeGB = nonZero(w.Args), nonZero(w.Registry), nonZero(w.VolumeGB)
 	if w.Name.Value() == "" {
 		w.Name = legacy.Given(defaultPodName(a.text("imageName")))
 	}

@@ -126,6 +126,14 @@ func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 // optional returns an argument as an Optional.
 func optional[T any](a args, name string) legacy.Optional[T] { return legacy.OptionalOf[T](a, name) }
 
+// nonZero treats a zero value as absent, because clients send it as a default.
+func nonZero[T comparable](w legacy.Optional[T]) legacy.Optional[T] {
+	if value, given := w.Get(); given && value != *new(T) {
+		return w
+	}
+	return legacy.Optional[T]{}
+}
+
 // startNames lists the arguments for services that a pod starts in addition to its command.
 var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
 

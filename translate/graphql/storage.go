@@ -69,8 +69,6 @@ func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 		return nil, err
 	}
 	w := volumeInput(a)
-	if w.SizeGB.Value() == 0 {
-		w.SizeGB = legacy.Optional[int64]{}
-	}
+	w.SizeGB = nonZero(w.SizeGB)
 	return x.UpdateVolume(ctx, a.text("id"), w)
 }

@@ -288,9 +288,6 @@ func containerInput(a args) legacy.Container {
 	if a.has("env") {
 		w.Env = legacy.Given(variablesOf(a.list("env")))
 	}
-	if w.Registry.IsSet() && w.Registry.Value() == "" {
-		w.Registry = legacy.Null[string]()
-	}
 	return w
 }
 

@@ -15,7 +15,7 @@ type Container struct {
 	Disk            Optional[int64]
 	Ports           Optional[[]string]
 	Env             Optional[map[string]string]
-	// Registry is null to remove the credentials.
+	// Registry is "" to remove the credentials.
 	Registry Optional[string]
 }
 
@@ -44,7 +44,7 @@ func (w *Container) WriteUpdate(b, current v2.Container) {
 		b.SetArgs(command.Args())
 	}
 	w.Env.Apply(b.SetEnv)
-	w.Registry.ApplyOrZero(b.SetRegistry)
+	w.Registry.Apply(b.SetRegistry)
 }
 
 // writeBasics writes the settings that are written the same way for every resource.

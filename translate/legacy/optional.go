@@ -1,51 +1,40 @@
 package legacy
 
-// Optional is a setting in a caller's input. The zero value means that the setting is absent. Otherwise the setting is null (see Null) or
-// has a value (see Given).
+// Optional is a setting in a caller's input. The zero value means that the setting is absent.
 type Optional[T any] struct {
-	value      T
-	set, given bool
+	value T
+	set   bool
 }
 
 // Given returns an Optional with a value.
-func Given[T any](v T) Optional[T] { return Optional[T]{v, true, true} }
-
-// Null returns an Optional that is null.
-func Null[T any]() Optional[T] { return Optional[T]{set: true} }
+func Given[T any](v T) Optional[T] { return Optional[T]{v, true} }
 
 // OptionalOf returns a member of an input as an Optional. The Optional is absent if the member is not a T. A dialect must first remove the
 // values that it treats as absent.
 func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
 	v, ok := input[name].(T)
-	return Optional[T]{v, ok, ok}
+	return Optional[T]{v, ok}
 }
 
-// IsSet reports whether the setting is a value or null.
+// IsSet reports whether the setting has a value.
 func (w Optional[T]) IsSet() bool { return w.set }
 
-// Get returns the value. ok is false if the setting is absent or null.
-func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.given }
+// Get returns the value. ok is false if the setting is absent.
+func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.set }
 
-// Value returns the value, or the zero value if the setting is absent or null.
+// Value returns the value, or the zero value if the setting is absent.
 func (w Optional[T]) Value() T { return w.value }
 
-// Or returns the value, or other if the setting is absent or null.
+// Or returns the value, or other if the setting is absent.
 func (w Optional[T]) Or(other T) T {
-	if w.given {
+	if w.set {
 		return w.value
 	}
 	return other
 }
 
-// Apply calls a setter with the value. It does nothing if the setting is absent or null.
+// Apply calls a setter with the value. It does nothing if the setting is absent.
 func (w Optional[T]) Apply(set func(T)) {
-	if w.given {
-		set(w.value)
-	}
-}
-
-// ApplyOrZero calls a setter with the value, or with the zero value for null. It does nothing if the setting is absent.
-func (w Optional[T]) ApplyOrZero(set func(T)) {
 	if w.set {
 		set(w.value)
 	}

@@ -45,16 +45,12 @@ func (r *request) templateInput() *legacy.TemplateInput {
 
 // containerInput reads the settings that templates and pods share.
 func containerInput(in input) legacy.Container {
-	w := legacy.Container{
+	return legacy.Container{
 		Image: optional[string](in, "imageName"), Entrypoint: optional[[]string](in, "dockerEntrypoint"),
 		Cmd:  optional[[]string](in, "dockerStartCmd"),
 		Disk: optional[int64](in, "containerDiskInGb"), Ports: optional[[]string](in, "ports"), Env: optional[map[string]string](in, "env"),
 		Registry: optional[string](in, "containerRegistryAuthId"),
 	}
-	if w.Registry.IsSet() && w.Registry.Value() == "" {
-		w.Registry = legacy.Null[string]()
-	}
-	return w
 }
 
 // template returns a template in v1's form.
