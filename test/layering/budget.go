@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 13826},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8135},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
-		{"old dialects", []string{"translate/..."}, 11992},
+		{"old dialects", []string{"translate/..."}, 11981},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6515},
 		{"command line", []string{"cmd/tollgate"}, 6994},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},

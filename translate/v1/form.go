@@ -16,21 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// handling describes how an input field is translated.
-type handling int
-
-// Every field of every input has one of these; a test checks each field.
-const (
-	mapped   handling = iota // has an equivalent in v2
-	emulated                 // achieved by other calls or by stored data
-	warned                   // not sent; the response has a warning
-	refused                  // a value that requests a removed feature gets a 400
-)
-
-func (h handling) String() string {
-	return [...]string{"mapped", "emulated", "warned", "refused"}[h]
-}
-
 // kind is the JSON type of a field.
 type kind int
 
@@ -56,7 +41,6 @@ type field struct {
 	// unchanged; v2 then is a single location.
 	v2    string
 	plain bool
-	handling
 	// enum lists the allowed values; an empty string counts as absent.
 	enum []string
 	// atLeast and atMost are the bounds of an integer; maxLen is the maximum length of a string in characters.

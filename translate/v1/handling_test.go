@@ -15,6 +15,23 @@ type trial struct {
 	with string
 	// base replaces the operation's usual body, or names the endpoint there is.
 	base string
+	// handling is how the field is translated.
+	handling
+}
+
+// handling describes how an input field is translated.
+type handling int
+
+// Every field of every input has one of these.
+const (
+	mapped   handling = iota // has an equivalent in v2
+	emulated                 // achieved by other calls or by stored data
+	warned                   // not sent; the response has a warning
+	refused                  // a value that requests a removed feature gets a 400
+)
+
+func (h handling) String() string {
+	return [...]string{"mapped", "emulated", "warned", "refused"}[h]
 }
 
 // trials hold one value for every input field of every body. A field without a
@@ -24,23 +41,23 @@ var trials = map[string]map[string]trial{
 		"name": {with: `{"name":"x"}`}, "imageName": {with: `{"imageName":"x"}`},
 		"templateId": {with: `{"templateId":"t1"}`}, "computeType": {with: `{"computeType":"CPU"}`},
 		"cloudType": {with: `{"cloudType":"COMMUNITY"}`}, "gpuTypeIds": {with: `{"gpuTypeIds":["NVIDIA L4"]}`},
-		"gpuTypePriority": {with: `{"gpuTypePriority":"custom"}`, base: `{"imageName":"i","gpuTypeIds":["NVIDIA H100 80GB HBM3","NVIDIA L4"]}`}, "gpuCount": {with: `{"gpuCount":2}`},
+		"gpuTypePriority": {with: `{"gpuTypePriority":"custom"}`, base: `{"imageName":"i","gpuTypeIds":["NVIDIA H100 80GB HBM3","NVIDIA L4"]}`, handling: emulated}, "gpuCount": {with: `{"gpuCount":2}`},
 		"allowedCudaVersions": {with: `{"allowedCudaVersions":["12.4"]}`}, "minCudaVersion": {with: `{"minCudaVersion":"12.4"}`},
 		"minRAMPerGPU": {with: `{"minRAMPerGPU":32}`}, "minVCPUPerGPU": {with: `{"minVCPUPerGPU":4}`},
-		"minDownloadMbps": {with: `{"minDownloadMbps":1.5}`}, "minUploadMbps": {with: `{"minUploadMbps":1}`},
-		"minDiskBandwidthMBps": {with: `{"minDiskBandwidthMBps":1}`},
-		"countryCodes":         {with: `{"countryCodes":["SE"]}`}, "dataCenterIds": {with: `{"dataCenterIds":["EU-SE-1"]}`},
-		"dataCenterPriority": {with: `{"dataCenterPriority":"custom"}`, base: `{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"dataCenterIds":["EU-SE-1","EU-RO-1"]}`},
+		"minDownloadMbps": {with: `{"minDownloadMbps":1.5}`, handling: warned}, "minUploadMbps": {with: `{"minUploadMbps":1}`, handling: warned},
+		"minDiskBandwidthMBps": {with: `{"minDiskBandwidthMBps":1}`, handling: warned},
+		"countryCodes":         {with: `{"countryCodes":["SE"]}`, handling: emulated}, "dataCenterIds": {with: `{"dataCenterIds":["EU-SE-1"]}`},
+		"dataCenterPriority": {with: `{"dataCenterPriority":"custom"}`, base: `{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"dataCenterIds":["EU-SE-1","EU-RO-1"]}`, handling: emulated},
 		"containerDiskInGb":  {with: `{"containerDiskInGb":7}`}, "volumeInGb": {with: `{"volumeInGb":30}`},
 		"volumeMountPath": {with: `{"volumeMountPath":"/x"}`},
 		"networkVolumeId": {with: `{"networkVolumeId":"v1"}`}, "ports": {with: `{"ports":["1/tcp"]}`}, "env": {with: `{"env":{"A":"b"}}`},
 		"dockerEntrypoint": {with: `{"dockerEntrypoint":["sh"]}`}, "dockerStartCmd": {with: `{"dockerStartCmd":["x"]}`},
 		"dockerArgs": {with: `{"dockerArgs":"x"}`}, "containerRegistryAuthId": {with: `{"containerRegistryAuthId":"reg1"}`},
-		"globalNetworking": {with: `{"globalNetworking":true}`}, "locked": {with: `{"locked":true}`},
-		"interruptible":     {with: `{"interruptible":true}`},
-		"supportPublicIp":   {with: `{"supportPublicIp":true}`, base: `{"imageName":"i","cloudType":"COMMUNITY"}`},
+		"globalNetworking": {with: `{"globalNetworking":true}`}, "locked": {with: `{"locked":true}`, handling: emulated},
+		"interruptible":     {with: `{"interruptible":true}`, handling: refused},
+		"supportPublicIp":   {with: `{"supportPublicIp":true}`, base: `{"imageName":"i","cloudType":"COMMUNITY"}`, handling: warned},
 		"cpuFlavorIds":      {with: `{"cpuFlavorIds":["cpu3g"]}`, base: `{"imageName":"i","computeType":"CPU"}`},
-		"cpuFlavorPriority": {with: `{"cpuFlavorPriority":"custom"}`, base: `{"imageName":"i","cpuFlavorIds":["cpu3c","cpu5c"]}`},
+		"cpuFlavorPriority": {with: `{"cpuFlavorPriority":"custom"}`, base: `{"imageName":"i","cpuFlavorIds":["cpu3c","cpu5c"]}`, handling: emulated},
 		"vcpuCount":         {with: `{"vcpuCount":8}`, base: `{"imageName":"i","computeType":"CPU"}`},
 		"startSsh":          {with: `{"startSsh":false}`}, "startJupyter": {with: `{"startJupyter":true}`},
 	},
@@ -77,13 +94,13 @@ var trials = map[string]map[string]trial{
 		"isServerless": {with: `{"isServerless":true}`}, "containerDiskInGb": {with: `{"containerDiskInGb":9}`}, "volumeInGb": {with: `{"volumeInGb":0}`},
 		"volumeMountPath": {with: `{"volumeMountPath":"/x"}`}, "ports": {with: `{"ports":[]}`}, "env": {with: `{"env":{"A":"b"}}`},
 		"dockerEntrypoint": {with: `{"dockerEntrypoint":["sh"]}`}, "dockerStartCmd": {with: `{"dockerStartCmd":["x"]}`},
-		"containerRegistryAuthId": {with: `{"containerRegistryAuthId":"reg1"}`}, "isPublic": {with: `{"isPublic":true}`}, "readme": {with: `{"readme":"x"}`},
+		"containerRegistryAuthId": {with: `{"containerRegistryAuthId":"reg1"}`}, "isPublic": {with: `{"isPublic":true}`}, "readme": {with: `{"readme":"x"}`, handling: emulated},
 	},
 	"updateTemplate": {
 		"name": {with: `{"name":"x"}`}, "imageName": {with: `{"imageName":"x"}`}, "containerDiskInGb": {with: `{"containerDiskInGb":9}`},
 		"volumeInGb": {with: `{"volumeInGb":50}`}, "volumeMountPath": {with: `{"volumeMountPath":"/x"}`}, "ports": {with: `{"ports":[]}`},
 		"env": {with: `{"env":{}}`}, "dockerEntrypoint": {with: `{"dockerEntrypoint":[]}`}, "dockerStartCmd": {with: `{"dockerStartCmd":["x"]}`},
-		"containerRegistryAuthId": {with: `{"containerRegistryAuthId":""}`}, "isPublic": {with: `{"isPublic":true}`}, "readme": {with: `{"readme":"x"}`},
+		"containerRegistryAuthId": {with: `{"containerRegistryAuthId":""}`}, "isPublic": {with: `{"isPublic":true}`}, "readme": {with: `{"readme":"x"}`, handling: emulated},
 	},
 	"createNetworkVolume": {
 		"name": {with: `{"name":"x"}`}, "size": {with: `{"size":77}`}, "dataCenterId": {with: `{"dataCenterId":"US-TX-3"}`},
@@ -177,24 +194,24 @@ func TestEveryInputFieldIsHandled(t *testing.T) {
 				without := traceOf(t, usual[row.ID].target, indent(body), endpoint)
 				body[field.name] = translate.At(mustJSON(trial.with), field.name)
 				with := traceOf(t, usual[row.ID].target, indent(body), endpoint)
-				checkHandling(t, field, without, with)
+				checkHandling(t, field.name, trial.handling, without, with)
 			})
 		}
 	}
 }
 
-func checkHandling(t *testing.T, field field, without, with trace) {
+func checkHandling(t *testing.T, name string, handling handling, without, with trace) {
 	t.Helper()
 	calls := cmp.Diff(without.calls, with.calls, cmp.AllowUnexported(sent{}))
 	notes := cmp.Diff(without.notes, with.notes)
 	told := false
 	for _, line := range with.warnings {
-		told = told || strings.HasPrefix(line, field.name+":")
+		told = told || strings.HasPrefix(line, name+":")
 	}
-	if field.handling != refused && with.status >= 300 {
-		t.Errorf("%s: status %d", field.handling, with.status)
+	if handling != refused && with.status >= 300 {
+		t.Errorf("%s: status %d", handling, with.status)
 	}
-	switch field.handling {
+	switch handling {
 	case mapped:
 		if calls == "" {
 			t.Error("mapped, but the v2 calls are the same without it")
@@ -212,6 +229,6 @@ func checkHandling(t *testing.T, field field, without, with trace) {
 			t.Errorf("refused, but the answer is %d after %d calls", with.status, len(with.calls))
 		}
 	default:
-		t.Errorf("unknown handling %q", field.handling)
+		t.Errorf("unknown handling %q", handling)
 	}
 }

@@ -27,7 +27,7 @@ var templateUpdateForm = slices.Concat(form{{name: "name"}, {name: "imageName", 
 
 var templateFields = form{
 	{name: "isPublic", v2: "public", plain: true, kind: kindBoolean},
-	{name: "readme", handling: emulated, keepEmpty: true},
+	{name: "readme", keepEmpty: true},
 }
 
 // templateInput reads the template settings that both bodies share.
