@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,14 +44,13 @@ type recorder struct {
 	seq     int64
 	calls   []*Call // oldest first
 	unknown []string
-	arrived chan struct{} // closed at each arrival
 }
 
 func newRecorder(keep int) *recorder {
 	if keep == 0 {
 		keep = DefaultKeepCalls
 	}
-	return &recorder{keep: max(keep, 0), arrived: make(chan struct{})}
+	return &recorder{keep: max(keep, 0)}
 }
 
 // begin records the arrival of r; nil when calls are not remembered.
@@ -76,8 +74,6 @@ func (c *recorder) begin(r *http.Request, operation string, now time.Time) *Call
 		c.calls = slices.Clone(c.calls[len(c.calls)-c.keep+1:])
 	}
 	c.calls = append(c.calls, call)
-	close(c.arrived)
-	c.arrived = make(chan struct{})
 	return call
 }
 
@@ -99,7 +95,11 @@ func (c *recorder) noteUnknown(method, path string) {
 	}
 }
 
-func (c *recorder) snapshotLocked() []Call {
+// Calls returns the remembered calls, oldest first. The copies are the caller's.
+func (s *Server) Calls() []Call {
+	c := s.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	kept := c.calls[max(len(c.calls)-c.keep, 0):]
 	out := make([]Call, len(kept))
 	for i, call := range kept {
@@ -108,13 +108,6 @@ func (c *recorder) snapshotLocked() []Call {
 		out[i].Body = slices.Clone(call.Body)
 	}
 	return out
-}
-
-// Calls returns the remembered calls, oldest first. The copies are the caller's.
-func (s *Server) Calls() []Call {
-	s.calls.mu.Lock()
-	defer s.calls.mu.Unlock()
-	return s.calls.snapshotLocked()
 }
 
 // CallsTo returns the remembered calls of one operation, oldest first.
@@ -127,28 +120,6 @@ func (s *Server) ResetCalls() {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
 	s.calls.calls, s.calls.unknown = nil, nil
-}
-
-// WaitCalls blocks until at least n calls to operation (any, when it is empty)
-// are remembered or ctx ends, and returns them.
-func (s *Server) WaitCalls(ctx context.Context, operation string, n int) ([]Call, error) {
-	for {
-		s.calls.mu.Lock()
-		arrived := s.calls.arrived
-		calls := s.calls.snapshotLocked()
-		s.calls.mu.Unlock()
-		if operation != "" {
-			calls = slices.DeleteFunc(calls, func(c Call) bool { return c.Operation != operation })
-		}
-		if len(calls) >= n {
-			return calls, nil
-		}
-		select {
-		case <-arrived:
-		case <-ctx.Done():
-			return calls, ctx.Err()
-		}
-	}
 }
 
 // UnknownCalls returns "METHOD path" of the calls so far that matched no route,

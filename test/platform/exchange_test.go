@@ -176,7 +176,7 @@ func TestCallsAreRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	calls, err := p.WaitCalls(t.Context(), "createPod", 1)
+	calls, err := p.waitCalls(t.Context(), "createPod", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +192,8 @@ func TestCallsAreRemembered(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.WaitCalls(ctx, "", 1); err == nil {
-		t.Error("WaitCalls outlived its context")
+	if _, err := p.waitCalls(ctx, "", 1); err == nil {
+		t.Error("waitCalls outlived its context")
 	}
 }
 

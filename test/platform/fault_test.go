@@ -172,7 +172,7 @@ func TestHangUntilTheClientLeaves(t *testing.T) {
 		_, _, err := ask(ctx, p, "/v2/pods")
 		done <- err
 	}()
-	if _, err := p.WaitCalls(t.Context(), "listPods", 1); err != nil {
+	if _, err := p.waitCalls(t.Context(), "listPods", 1); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -189,7 +189,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 		_, _, err := ask(t.Context(), p, "/v2/pods")
 		done <- err
 	}()
-	if _, err := p.WaitCalls(t.Context(), "listPods", 1); err != nil {
+	if _, err := p.waitCalls(t.Context(), "listPods", 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Close(); err != nil {

@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -120,4 +122,41 @@ const gpuPod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA GeForce RTX 4090
 func (r *rig) newPod(body string) string {
 	r.t.Helper()
 	return r.want(201, "POST", "/v2/pods", body).text("id")
+}
+
+// setPodStatus is ChangePod of the status alone.
+func (s *Server) setPodStatus(podID, status string) error {
+	return s.ChangePod(podID, PodChange{Status: &status})
+}
+
+// setWorkerUnhealthy makes a worker of an endpoint fail its health checks from
+// now on: it takes no more jobs and is dismissed after the idle timeout.
+func (s *Server) setWorkerUnhealthy(endpointID, workerID string) error {
+	return endpoints().alter(s, endpointID, func(a *account, e *endpoint, now time.Time) error {
+		w := e.worker(workerID)
+		if w == nil || w.Status == workerRunning {
+			return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
+		}
+		w.Status, w.IdleSince = workerUnhealthy, now
+		s.scheduleLocked(a, e, now)
+		return nil
+	})
+}
+
+// waitCalls waits for at least n calls to operation (any, when it is empty), or for the end of ctx, and returns them.
+func (s *Server) waitCalls(ctx context.Context, operation string, n int) ([]Call, error) {
+	for {
+		calls := s.Calls()
+		if operation != "" {
+			calls = s.CallsTo(operation)
+		}
+		if len(calls) >= n {
+			return calls, nil
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return calls, ctx.Err()
+		}
+	}
 }

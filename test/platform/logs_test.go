@@ -78,13 +78,13 @@ func TestLogStream(t *testing.T) {
 	if got := next(); !strings.Contains(got, "alive for 20s") {
 		t.Errorf("live line: got %q", got)
 	}
-	if err := p.SetPodStatus(id, "EXITED"); err != nil {
+	if err := p.setPodStatus(id, "EXITED"); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(); !strings.Contains(got, "container stopped") {
 		t.Errorf("stop seen live: got %q", got)
 	}
-	if err := p.SetPodStatus(id, "TERMINATED"); err != nil {
+	if err := p.setPodStatus(id, "TERMINATED"); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(); got != "" {
@@ -113,7 +113,7 @@ func TestLogPosition(t *testing.T) {
 		}
 	}
 	next, _ := readLog(t, p, "/v2/pods/"+id+"/logs?tail=0", "")
-	if _, err := p.WaitCalls(t.Context(), "getPodLogs", len(tests)+1); err != nil {
+	if _, err := p.waitCalls(t.Context(), "getPodLogs", len(tests)+1); err != nil {
 		t.Fatal(err)
 	}
 	p.Clock().Advance(10 * time.Second)

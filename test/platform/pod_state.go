@@ -200,11 +200,6 @@ func (s *Server) changePodLocked(a *account, p *pod, c PodChange, now time.Time)
 	return nil
 }
 
-// SetPodStatus is ChangePod of the status alone.
-func (s *Server) SetPodStatus(podID, status string) error {
-	return s.ChangePod(podID, PodChange{Status: &status})
-}
-
 func (s *Server) forceStatusLocked(a *account, p *pod, status string, now time.Time) error {
 	switch status {
 	case statusRunning:

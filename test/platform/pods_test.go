@@ -196,7 +196,7 @@ func TestActionsByStatus(t *testing.T) {
 			case "STARTING":
 				r.Clock().Advance(2 * time.Second)
 			case "RUNNING", "EXITED", "ERROR":
-				if err := r.SetPodStatus(id, tt.status); err != nil {
+				if err := r.setPodStatus(id, tt.status); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -70,7 +70,7 @@ func TestResetEndsJobs(t *testing.T) {
 	go func() {
 		answered <- r.callOn(r.RunHandler(), "POST", "/v2/"+id+"/runsync", `{"input":{}}`)
 	}()
-	if _, err := r.WaitCalls(t.Context(), "runSync", 1); err != nil {
+	if _, err := r.waitCalls(t.Context(), "runSync", 1); err != nil {
 		t.Fatal(err)
 	}
 	for r.want(200, "GET", "/v2/serverless/"+id+"/workers", "").at("workers.0") == nil {

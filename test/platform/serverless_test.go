@@ -234,7 +234,7 @@ func TestThrottledWorkers(t *testing.T) {
 	}
 	r.Clock().Advance(time.Minute)
 	worker := r.want(200, "GET", "/v2/serverless/"+id+"/workers", "").text("workers.0.id")
-	if err := r.SetWorkerUnhealthy(id, worker); err != nil {
+	if err := r.setWorkerUnhealthy(id, worker); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.want(200, "GET", "/v2/serverless/"+id+"/workers", "").at("summary.unhealthy"); got != 1.0 {
@@ -244,7 +244,7 @@ func TestThrottledWorkers(t *testing.T) {
 	if got := r.want(200, "GET", "/v2/serverless/"+id+"/workers", "").text("workers.0.id"); got == worker {
 		t.Error("an unhealthy worker was never replaced")
 	}
-	if r.SetWorkerUnhealthy(id, "nope") == nil || r.SetWorkerUnhealthy("nope", worker) == nil {
+	if r.setWorkerUnhealthy(id, "nope") == nil || r.setWorkerUnhealthy("nope", worker) == nil {
 		t.Error("something unknown was made unhealthy")
 	}
 }

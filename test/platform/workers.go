@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -47,18 +46,4 @@ func (x *exchange) workerLogLocked(e *endpoint) (func() (logBook, bool), error) 
 		}
 		return logBook{w.Image, []run{life}}, gone
 	}, nil
-}
-
-// SetWorkerUnhealthy makes a worker of an endpoint fail its health checks from
-// now on: it takes no more jobs and is dismissed after the idle timeout.
-func (s *Server) SetWorkerUnhealthy(endpointID, workerID string) error {
-	return endpoints().alter(s, endpointID, func(a *account, e *endpoint, now time.Time) error {
-		w := e.worker(workerID)
-		if w == nil || w.Status == workerRunning {
-			return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
-		}
-		w.Status, w.IdleSince = workerUnhealthy, now
-		s.scheduleLocked(a, e, now)
-		return nil
-	})
 }
