@@ -114,32 +114,33 @@ func (a *account) mayUse(cloud, gpu string) error {
 
 // SetBalance sets what an account has left, in USD.
 func (s *Server) SetBalance(accountID string, usd float64) error {
+	return s.alterAccount(accountID, func(a *account) {
+		a.funds.Balance, a.touched = usd, true
+		a.funds.settle(a.funds.SettledAt)
+		for _, e := range a.endpoints.order {
+			s.scheduleLocked(a, e, a.funds.SettledAt)
+		}
+	})
+}
+
+// alterAccount calls change with an account, which is brought up to now before.
+func (s *Server) alterAccount(id string, change func(a *account)) error {
 	s.mu.Lock()
 	defer s.release()
-	a, err := s.accountLocked(accountID)
-	if err != nil {
-		return err
+	a := s.accounts[id]
+	if a == nil {
+		return fmt.Errorf("no account is called %q", id)
 	}
 	s.advanceLocked(a, s.clock.Now())
-	a.funds.Balance, a.touched = usd, true
-	a.funds.settle(a.funds.SettledAt)
-	for _, e := range a.endpoints.order {
-		s.scheduleLocked(a, e, a.funds.SettledAt)
-	}
+	change(a)
 	return nil
 }
 
 // Balance returns what an account has left now and what it spends per hour,
 // both in USD.
 func (s *Server) Balance(accountID string) (left, perHour float64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, err := s.accountLocked(accountID)
-	if err != nil {
-		return 0, 0, err
-	}
-	s.advanceLocked(a, s.clock.Now())
-	return a.funds.Balance, a.funds.burn, nil
+	err = s.alterAccount(accountID, func(a *account) { left, perHour = a.funds.Balance, a.funds.burn })
+	return left, perHour, err
 }
 
 // SetQuota changes the request quota of an account and empties its windows.
@@ -147,15 +148,10 @@ func (s *Server) SetQuota(accountID string, q Quota) error {
 	if q.Minute < 0 || q.Hour < 0 || q.Day < 0 {
 		return errors.New("quota: must not be negative")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, err := s.accountLocked(accountID)
-	if err != nil {
-		return err
-	}
-	a.windows = newWindows(q)
-	a.policy = policyHeader(a.windows)
-	return nil
+	return s.alterAccount(accountID, func(a *account) {
+		a.windows = newWindows(q)
+		a.policy = policyHeader(a.windows)
+	})
 }
 
 // sshKeysLocked answers the registered set.

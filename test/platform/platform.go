@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -141,12 +140,4 @@ func (x *exchange) getOpenAPI() (reply, error) {
 		return reply{}, notFound("document")
 	}
 	return ok(x.s.opts.OpenAPI), nil
-}
-
-// accountLocked is the account an id names.
-func (s *Server) accountLocked(id string) (*account, error) {
-	if a := s.accounts[id]; a != nil {
-		return a, nil
-	}
-	return nil, fmt.Errorf("no account is called %q", id)
 }
