@@ -129,15 +129,13 @@ func adjustmentsIn(days []Rollup) adjustments {
 func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
 	for _, b := range billed {
 		for _, left := range a[Daily.Start(hour)] {
-			if left.Micro < 0 != (b.Micro < 0) || !left.Item.covers(b.Item.Owner) {
+			opposite := left.Micro < 0 != (b.Micro < 0)
+			if left.Micro == 0 || b.Micro == 0 || opposite || !left.Item.covers(b.Item.Owner) {
 				continue
 			}
 			part := max(left.Micro, b.Micro) // of two negative amounts, the one closer to zero
 			if b.Micro > 0 {
 				part = min(left.Micro, b.Micro)
-			}
-			if part == 0 {
-				continue
 			}
 			left.Micro -= part
 			b.Micro -= part

@@ -212,6 +212,26 @@ func testAdjustmentBilled(h *harness) {
 	})
 }
 
+// testOppositeAdjustmentBilled: a bill takes back adjustments of its own direction only, even if they are larger than its correction.
+func testOppositeAdjustmentBilled(h *harness) {
+	h.movable()
+	h.roll()
+	h.running() // a dollar per hour
+	s := new(statement)
+	b := h.follower(s)
+	h.follow(b) // from 13:00 on
+	h.set(start.Add(4 * time.Hour))
+	s.charge("p1", operation.KindPod, 1, 0.4*usd)
+	h.amend("a", team, ledger.Correction, ledger.PeriodDay, -2*usd)
+	h.amend("b", team, ledger.Correction, ledger.PeriodDay, usd)
+	h.follow(b)
+	got, _ := h.adjustments()
+	want := map[string]int64{"a research/ correction: a wrong price (day)": -1.4 * usd, "b research/ correction: a wrong price (day)": usd}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("adjustments, want-, got+:\n%s", diff)
+	}
+}
+
 // testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
 func testAccrualIDs(h *harness) {
 	h.movable()

@@ -89,6 +89,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones ledger.Zones) Fixtur
 		{"ids of adjusted accruals", testAccrualIDs},
 		{"adjustments in the history", testAdjustmentHistory},
 		{"bills after an adjustment", testAdjustmentBilled},
+		{"bills after opposite adjustments", testOppositeAdjustmentBilled},
 		{"notices", testNotices},
 		{"model", testModel},
 	} {
