@@ -106,18 +106,30 @@ func (a *AccrualAdjustment) Fingerprint() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
 }
 
-// adjustments holds the adjustments of each day, with the part of each that has not been superseded by bills.
-type adjustments map[time.Time][]*Rollup
+// adjustments holds the adjustments of the cost of a day, by the start of the day in the zone of the organisation. It contains the part of
+// each adjustment that has not been superseded by bills.
+type adjustments struct {
+	zone Zone
+	days map[int64][]*Rollup
+}
 
-// adjustmentsIn returns the adjustments in daily roll-ups. It omits adjustments of longer periods, which changed no day.
-func adjustmentsIn(days []Rollup) adjustments {
-	all := make(adjustments)
-	for _, r := range days {
-		if r.Item.Kind == KindAdjustment && r.Item.Period == PeriodDay {
-			all[r.Start] = append(all[r.Start], &r)
+// adjustmentsIn returns the adjustments in hourly roll-ups. It omits adjustments of longer periods, which changed no day. An adjustment
+// belongs to the day in which its hour began.
+func adjustmentsIn(hours []Rollup, z Zone) adjustments {
+	all := adjustments{zone: z, days: make(map[int64][]*Rollup)}
+	for _, r := range hours {
+		if r.Item.Kind != KindAdjustment || r.Item.Period != PeriodDay {
+			continue
 		}
+		start := z.day(r.Start)
+		list := all.days[start]
+		if i := slices.IndexFunc(list, func(known *Rollup) bool { return known.Item == r.Item }); i >= 0 {
+			list[i].Micro += r.Micro
+			continue
+		}
+		all.days[start] = append(list, &r)
 	}
-	for _, list := range all {
+	for _, list := range all.days {
 		slices.SortFunc(list, func(a, b *Rollup) int { return a.Item.compare(&b.Item) })
 	}
 	return all
@@ -128,7 +140,7 @@ func adjustmentsIn(days []Rollup) adjustments {
 // same day and scope therefore replaces that part of the adjustment.
 func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
 	for _, b := range billed {
-		for _, left := range a[Daily.Start(hour)] {
+		for _, left := range a.days[a.zone.day(hour)] {
 			opposite := left.Micro < 0 != (b.Micro < 0)
 			if left.Micro == 0 || b.Micro == 0 || opposite || !left.Item.covers(b.Item.Owner) {
 				continue

@@ -188,21 +188,13 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	if err != nil || at.Until.Before(to) {
 		return false, err
 	}
-	var hours, days []time.Time
-	for hour := from; hour.Before(to); hour = hour.Add(time.Hour) {
-		if hours = append(hours, hour); len(days) == 0 || Daily.Start(hour).After(days[len(days)-1]) {
-			days = append(days, Daily.Start(hour))
-		}
-	}
-	counted, err := b.Store.Rollups(ctx, org, Hourly, hours)
-	if err != nil {
-		return false, err
-	}
-	around, err := b.Store.Rollups(ctx, org, Daily, days)
-	if err != nil {
-		return false, err
-	}
 	ledger, err := b.Store.Show(ctx, org)
+	if err != nil {
+		return false, err
+	}
+	first, last := ledger.Zone.Calendar(from), ledger.Zone.Calendar(to.Add(-time.Hour))
+	days := hoursBetween(time.UnixMilli(first.Day()[0]), time.UnixMilli(last.Day()[1])) // whole days, for their adjustments
+	around, err := b.Store.Rollups(ctx, org, Hourly, days)
 	if err != nil {
 		return false, err
 	}
@@ -210,9 +202,9 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	if err != nil {
 		return false, err
 	}
-	items, made := itemsOf(&ledger, around), adjustmentsIn(around)
-	for _, hour := range hours {
-		diffs := differences(hour, counted, bills, items)
+	items, made := itemsOf(&ledger, around), adjustmentsIn(around, ledger.Zone)
+	for _, hour := range hoursBetween(from, to) {
+		diffs := differences(hour, around, bills, items)
 		// Post additions first, because accrued costs cannot fall below zero.
 		diffs = append(diffs, made.superseded(hour, diffs)...)
 		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
@@ -233,6 +225,14 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 		}
 	}
 	return true, nil
+}
+
+// hoursBetween returns the starts of the hours that overlap a range.
+func hoursBetween(from, to time.Time) (hours []time.Time) {
+	for hour := Hourly.Start(from); hour.Before(to); hour = hour.Add(time.Hour) {
+		hours = append(hours, hour)
+	}
+	return hours
 }
 
 // itemsOf returns the known items by resource: from the ledger, or from the roll-ups for resources that no longer exist.

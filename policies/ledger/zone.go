@@ -92,6 +92,12 @@ func (z Zone) begin(y int, m time.Month, d int) int64 {
 	return t.UnixMilli()
 }
 
+// day returns the start of the day that contains a time, in Unix milliseconds.
+func (z Zone) day(at time.Time) int64 {
+	y, m, d := at.In(z.Location()).Date()
+	return z.begin(y, m, d)
+}
+
 // Day returns the start and the end of the calendar's middle day.
 func (c *Calendar) Day() [2]int64 { return [2]int64(c[day][1:3]) }
 

@@ -232,6 +232,34 @@ func testOppositeAdjustmentBilled(h *harness) {
 	}
 }
 
+// testAdjustmentBilledInZone: the day of an adjustment is a day of the organisation's zone, as the day of its cost is.
+func testAdjustmentBilledInZone(h *harness) {
+	h.movable()
+	h.in("America/Los_Angeles")
+	h.set(h.moment("2027-03-15 22:00:00")) // 15:00 there
+	h.roll()
+	h.running() // a dollar per hour
+	s := new(statement)
+	b := h.follower(s)
+	h.follow(b)                            // from 23:00 on
+	h.set(h.moment("2027-03-16 00:30:00")) // the next day in UTC
+	h.amend("a", team, ledger.Credit, ledger.PeriodDay, 0.6*usd)
+	s.bills = append(s.bills, ledger.Bill{Resource: "p1", Kind: operation.KindPod, Hour: h.moment("2027-03-15 23:00:00"), Micro: 0.4 * usd})
+	h.set(h.moment("2027-03-16 02:00:00"))
+	h.follow(b)
+	if got := h.balance(each()[1]).Day; got != 3.4*usd {
+		h.Errorf("the day of the team has %d, want %d: the bill replaces the credit", got, int64(3.4*usd))
+	}
+	h.set(h.moment("2027-03-16 08:30:00")) // the next day there
+	h.amend("b", team, ledger.Credit, ledger.PeriodDay, 0.6*usd)
+	s.bills = append(s.bills, ledger.Bill{Resource: "p1", Kind: operation.KindPod, Hour: h.moment("2027-03-16 00:00:00"), Micro: 0.4 * usd})
+	before := h.balance(each()[1])
+	h.follow(b)
+	if got := h.balance(each()[1]); got.Day != before.Day || got.Month != before.Month-0.6*usd {
+		h.Errorf("the team has %+v, and had %+v: the bill of a day does not replace the credit of another", got.Accrued, before.Accrued)
+	}
+}
+
 // testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
 func testAccrualIDs(h *harness) {
 	h.movable()

@@ -90,6 +90,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones ledger.Zones) Fixtur
 		{"adjustments in the history", testAdjustmentHistory},
 		{"bills after an adjustment", testAdjustmentBilled},
 		{"bills after opposite adjustments", testOppositeAdjustmentBilled},
+		{"bills after an adjustment in a zone", testAdjustmentBilledInZone},
 		{"notices", testNotices},
 		{"model", testModel},
 	} {
