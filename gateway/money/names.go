@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -121,11 +119,7 @@ func (m *Money) adoptTeam(ctx context.Context, _ adminapi.Principal, p adoptingT
 	case strings.ContainsAny(from+key, "\n"):
 		return nil, adminapi.BadRequestError{Reason: "team and key must not contain line breaks"}
 	}
-	request := ""
-	if key != "" {
-		request = ulid.Make().String()
-	}
-	c, err := m.Loop.Move(ctx, org, ledger.Move{From: from, To: to, Key: key}, request)
+	c, err := m.Loop.Move(ctx, org, ledger.Move{From: from, To: to, Key: key, Again: true})
 	if err != nil {
 		return nil, err
 	}

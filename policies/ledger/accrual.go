@@ -60,7 +60,8 @@ const (
 	AccrualApplied AccrualStatus = iota
 	// AccrualRepeated means that the same adjustment was applied earlier.
 	AccrualRepeated
-	// AccrualConflict means that a different adjustment has the same ID; nothing was changed.
+	// AccrualConflict means that a different adjustment has the same ID, or that a move was computed from earlier roll-ups; nothing was
+	// changed.
 	AccrualConflict
 	// AccrualBelowZero means that the scope has accrued less than the adjustment would subtract; nothing was changed.
 	AccrualBelowZero
@@ -77,20 +78,21 @@ type AccrualOutcome struct {
 	Accrued
 }
 
-// AccrualRetention is the retention time of the IDs of adjustments. It also applies to the IDs of moves, except for those with
-// [AccrualMove.Permanent] set.
+// AccrualRetention is the retention time of the IDs of adjustments.
 const AccrualRetention = 90 * 24 * time.Hour
 
 // AccrualMove moves the costs that a team has accrued in the current periods to another team. The organisation's account does not
 // change.
 type AccrualMove struct {
 	From, To string // teams
-	// Key limits the move to the costs that the key has accrued as a member of the team From. An empty Key moves all costs of the team, and
-	// removes the account of the team if it is empty afterwards. A move with a Key needs an ID, as in [AccrualAdjustment]; other moves need
-	// none.
-	Key, ID string
-	// Permanent keeps the ID without expiry.
-	Permanent bool
+	// Key limits the move to Amounts, the part of the key's accrued cost that the account of the team From contains. An empty Key moves all
+	// costs of the team, and removes the account of the team if it is empty afterwards.
+	Key     string
+	Amounts Accrued
+	// Version is the version of the roll-ups that the move was computed from. The move is rejected if the roll-ups have changed since.
+	Version int64
+	// Transfers replaces [RollupProgress.Transfers]. Nothing is replaced if the team or the key has no account.
+	Transfers Transfers
 }
 
 // KindAdjustment is the item kind of adjustments in the history.
@@ -167,6 +169,3 @@ func (i *Item) covers(o Owner) bool {
 	}
 	return true
 }
-
-// Fingerprint encodes the move. Two moves with the same ID and Fingerprint are the same request.
-func (a *AccrualMove) Fingerprint() string { return "move " + a.From + " " + a.To + " " + a.Key }

@@ -210,7 +210,9 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
 		for billed := range slices.Chunk(diffs, rollSize) {
 			quiet := !hour.Before(gapFrom) && hour.Before(gapTo)
-			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, HistoryOnly: quiet}
+			p := &Posting{
+				Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, Transfers: at.Transfers, HistoryOnly: quiet,
+			}
 			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
 				return false, err
 			}

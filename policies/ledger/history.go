@@ -127,7 +127,7 @@ type Rollup struct {
 
 // RollupProgress describes how far costs have been rolled up.
 type RollupProgress struct {
-	// Version changes with each call of [RollupStore.Post].
+	// Version changes with each call of [RollupStore.Post], and with each move of accrued costs.
 	Version int64
 	// Until is the end of the time for which all series are rolled up; zero before the first roll-up.
 	Until time.Time
@@ -135,6 +135,8 @@ type RollupProgress struct {
 	Pending int64
 	// Now is the store's clock.
 	Now time.Time
+	// Transfers are the moves of accrued costs between teams, in the order of their times. Roll-ups keep the former team.
+	Transfers Transfers
 }
 
 // RollupInput is the input for computing roll-ups.
@@ -161,9 +163,10 @@ type Posting struct {
 	// Rollups are hourly. The store adds them to the daily roll-ups too.
 	Rollups []Rollup
 	// Billed are the hourly differences between the bill and the counted cost. They are also added to the owner's accrued cost in the periods
-	// that contain the hour. HistoryOnly prevents that addition: it is set if the store had lost the roll-ups of the hour but the accrued cost
-	// was restored.
+	// that contain the hour, or to the accrued cost of the team that the owner's cost was transferred to. HistoryOnly prevents that
+	// addition: it is set if the store had lost the roll-ups of the hour but the accrued cost was restored.
 	Billed      []Rollup
+	Transfers   Transfers
 	HistoryOnly bool
 	Retention   Retention
 }

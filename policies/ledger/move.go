@@ -14,14 +14,8 @@ type Move struct {
 	From, To string // teams
 	// Key limits the move to the resources of a key and the costs that the key has accrued; "" moves the whole team.
 	Key string
-}
-
-// id returns the ID of a key's move. The store applies each ID once.
-func (m Move) id() string {
-	if m.Key == "" {
-		return ""
-	}
-	return fmt.Sprintf("move:%s:%s:%s", m.Key, m.From, m.To)
+	// Again moves the accrued costs of a key although the same move was made before. It moves those recorded since then.
+	Again bool
 }
 
 // of reports whether the move includes an owner's resources.
@@ -37,29 +31,29 @@ type MoveResult struct {
 }
 
 // Move applies m. It leaves resources with calls in progress to the next pass, and returns ErrUnavailable if the ledger is incomplete. If m
-// is applied again, Move transfers the entries that were recorded under the old name in the meantime. The accrued costs of a key are moved
-// only once per request; request is "" for a move from the configuration.
-func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
+// is applied again, Move transfers the entries that were recorded under the old name in the meantime, but the accrued costs of a key only
+// together with resources or if m.Again is set.
+func (r *Reconciler) Move(ctx context.Context, org string, m Move) (c MoveResult, err error) {
 	state, err := r.Store.Show(ctx, org)
 	if err != nil {
 		return c, err
 	}
-	return r.moveOwner(ctx, org, m, request, &state)
+	return r.moveOwner(ctx, org, m, &state)
 }
 
 // moveNow applies a move of a plan. It rebuilds an incomplete ledger first.
 func (r *Reconciler) moveNow(ctx context.Context, org string, m Move) error {
-	_, err := r.Move(ctx, org, m, "")
+	_, err := r.Move(ctx, org, m)
 	if errors.Is(err, ErrUnavailable) {
 		if rebuilt := r.Rebuild(ctx, org); rebuilt != nil {
 			return rebuilt
 		}
-		_, err = r.Move(ctx, org, m, "")
+		_, err = r.Move(ctx, org, m)
 	}
 	return err
 }
 
-func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request string, state *State) (c MoveResult, err error) {
+func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, state *State) (c MoveResult, err error) {
 	if !state.Complete {
 		return c, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	}
@@ -88,17 +82,15 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 			c.Pending++
 		}
 	}
-	out, err := r.Store.MoveAccrual(ctx, org,
-		&AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Permanent: request == ""})
+	m.Again = m.Again || c.Resources > 0
+	out, err := r.moveAccrued(ctx, org, m, state)
 	if err != nil {
 		return c, err
 	}
 	if out.Status == AccrualClosed {
 		return c, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	}
-	if out.Status == AccrualApplied {
-		c.Accrued = out.Change
-	}
+	c.Accrued = out.Change
 	return c, nil
 }
 
@@ -121,7 +113,7 @@ func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) 
 			continue
 		}
 		any = true
-		c, err := p.moveOwner(ctx, p.org, m, "", state)
+		c, err := p.moveOwner(ctx, p.org, m, state)
 		if err != nil {
 			return any, err
 		}

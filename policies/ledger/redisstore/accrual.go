@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -24,24 +25,26 @@ func (s *Store) AdjustAccrual(ctx context.Context, org string, a *ledger.Accrual
 	if a.Kind == ledger.Credit {
 		micro = -micro
 	}
-	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, int64(a.Period.Index())+1, micro, ledger.AccrualRetention.Milliseconds()),
+	keys := s.keys(org)
+	if a.ID != "" {
+		keys = append(keys, s.prefix+"{"+org+"}:accrual:"+a.ID)
+	}
+	return s.changeAccrual(ctx, org, keys, s.known(org, kind, int64(a.Period.Index())+1, micro, ledger.AccrualRetention.Milliseconds()),
 		a.Fingerprint(), a.Owner.Team, a.Owner.Key, encodeMetadata(a.Metadata()))
 }
 
 // MoveAccrual implements ledger.Store.
 func (s *Store) MoveAccrual(ctx context.Context, org string, m *ledger.AccrualMove) (ledger.AccrualOutcome, error) {
-	keep := ledger.AccrualRetention.Milliseconds()
-	if m.Permanent {
-		keep = 0
+	transfers, err := json.Marshal(m.Transfers)
+	if err != nil {
+		return ledger.AccrualOutcome{}, err
 	}
-	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, keep), m.Fingerprint(), m.From, m.Key, m.To)
+	a := m.Amounts
+	return s.changeAccrual(ctx, org, s.keys(org, s.rolled(org)), s.known(org, accrualMove, a.Day, a.Week, a.Month, a.Quarter, a.Total),
+		m.Version, m.From, m.Key, m.To, transfers)
 }
 
-func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) (ledger.AccrualOutcome, error) {
-	keys := s.keys(org)
-	if id != "" {
-		keys = append(keys, s.prefix+"{"+org+"}:accrual:"+id)
-	}
+func (s *Store) changeAccrual(ctx context.Context, org string, keys []string, args ...any) (ledger.AccrualOutcome, error) {
 	reply, err := s.run(ctx, s.accrual, org, keys, args)
 	if err != nil || len(reply.texts) != 1 {
 		return ledger.AccrualOutcome{}, fmt.Errorf("change accrued cost: %w", cmp.Or(err, errReply))

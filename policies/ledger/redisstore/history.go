@@ -30,7 +30,7 @@ func (s *Store) RollupProgress(ctx context.Context, org string) (ledger.RollupPr
 	var waiting *redis.IntCmd
 	var clock *redis.TimeCmd
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		at, waiting, clock = p.HMGet(ctx, s.rolled(org), "version", "all"), p.LLen(ctx, s.keys(org)[4]), p.Time(ctx)
+		at, waiting, clock = p.HMGet(ctx, s.rolled(org), "version", "all", "transfers"), p.LLen(ctx, s.keys(org)[4]), p.Time(ctx)
 		return nil
 	})
 	if err != nil {
@@ -47,6 +47,11 @@ func (s *Store) RollupProgress(ctx context.Context, org string) (ledger.RollupPr
 			return r, fmt.Errorf("read roll-up progress: %w", err)
 		}
 		to(n)
+	}
+	if text, known := at.Val()[2].(string); known {
+		if err := json.Unmarshal([]byte(text), &r.Transfers); err != nil {
+			return r, fmt.Errorf("read roll-up progress: %w", err)
+		}
 	}
 	return r, nil
 }
@@ -186,7 +191,8 @@ func (s *Store) Post(ctx context.Context, org string, p *ledger.Posting) (bool, 
 	}
 	args = append(args, len(corrections))
 	for _, r := range corrections {
-		args = append(args, integers(r.Start.UnixMilli(), r.Micro), r.Item.Team, r.Item.Key)
+		payer := p.Transfers.Payer(r.Item.Owner, r.Start)
+		args = append(args, integers(r.Start.UnixMilli(), r.Micro), payer.Team, payer.Key)
 	}
 	reply, err := s.run(ctx, s.post, org, keys, args)
 	if err != nil {

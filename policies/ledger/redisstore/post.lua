@@ -1,13 +1,14 @@
 -- Adds to roll-ups, unless another gateway has posted since they were read.
 --
 -- KEYS  6  hash  progress of the roll-ups: version, all (Unix ms: time up to which all series are rolled up; absent before
---          the first roll-up)
+--          the first roll-up), transfers (JSON: the moves of accrued costs between teams)
 --       7  hash  item of a series -> series (JSON)
 --       8  and following, a hash for each unit of time: item (JSON) -> micro-dollars
 -- ARGV  1  version read   2  all ('': the first roll-up is not finished)   3  number of changes covered
 --       4  number of series, then for each: item, series ('' ends it)
 --       then for each unit: its expiry (Unix s), number of items, and for each: item, micro-dollars
---       then the number of corrections of accrued costs, and for each: start of the hour and micro-dollars, team, key
+--       then the number of corrections of accrued costs, and for each: start of the hour and micro-dollars, team and
+--       key whose accounts contain the cost
 --
 -- Returns {1 if the posting was made, else 0, epoch, sequence and clock}.
 

@@ -107,43 +107,6 @@ func testAdjustAccrualOfTeamAndKey(h *harness) {
 	}
 }
 
-func testMoveAccrual(h *harness) {
-	bob := ledger.Owner{Team: ann.Team, Key: "bob"}
-	move := func(m ledger.AccrualMove) ledger.AccrualOutcome {
-		h.Helper()
-		out, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
-		if err != nil {
-			h.Fatalf("MoveAccrual(%+v): %v", m, err)
-		}
-		return out
-	}
-	if out := move(ledger.AccrualMove{From: "research", To: "science"}); out != (ledger.AccrualOutcome{}) {
-		h.Errorf("nothing: %+v", out)
-	}
-	h.accrue(ann, 3*usd)
-	h.accrue(bob, 2*usd)
-	h.amend("a", bob, ledger.Correction, ledger.PeriodMonth, usd)
-	for range 2 {
-		move(ledger.AccrualMove{From: "research", To: "ops", Key: "bob", ID: "m"})
-	}
-	h.accruals("what a key has accrued", map[string][2]int64{
-		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
-	})
-	if out := move(ledger.AccrualMove{From: "research", To: "science", Key: "bob", ID: "m"}); out.Status != ledger.AccrualConflict {
-		h.Errorf("another move with the id: %+v, want a conflict", out)
-	}
-	h.run(&ledger.Plan{}, "under way", usd)
-	move(ledger.AccrualMove{From: "research", To: "science"})
-	h.accruals("everything", map[string][2]int64{
-		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {0, 0}, "team science": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
-	})
-	h.settle(ledger.Settlement{Hold: "under way", End: ledger.Commit, WholeReservation: true})
-	move(ledger.AccrualMove{From: "research", To: "science"})
-	h.accruals("the rest", map[string][2]int64{
-		"key ann": {4 * usd, 4 * usd}, "key bob": {2 * usd, 3 * usd}, "team science": {4 * usd, 4 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {6 * usd, 7 * usd},
-	})
-}
-
 // adjustments are the items of adjustments in the history of the day, with their sums, and the sum of the history.
 func (h *harness) adjustments() (items map[string]int64, sum int64) {
 	h.Helper()
@@ -260,29 +223,17 @@ func testAdjustmentBilledInZone(h *harness) {
 	}
 }
 
-// testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
+// testAccrualIDs: the id of an adjustment is remembered for its time.
 func testAccrualIDs(h *harness) {
 	h.movable()
-	m := ledger.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Permanent: true}
-	statuses := func() (out [2]ledger.AccrualStatus) {
-		h.Helper()
-		moved, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
-		if err != nil {
-			h.Fatalf("MoveAccrual: %v", err)
-		}
-		return [2]ledger.AccrualStatus{h.amend("a", ann, ledger.Correction, ledger.PeriodDay, usd).Status, moved.Status}
-	}
-	h.accrue(ann, usd)
 	for _, tt := range []struct {
 		after time.Duration
-		want  [2]ledger.AccrualStatus
+		want  ledger.AccrualStatus
 	}{
-		{0, [2]ledger.AccrualStatus{ledger.AccrualApplied, ledger.AccrualApplied}},
-		{ledger.AccrualRetention - time.Minute, [2]ledger.AccrualStatus{ledger.AccrualRepeated, ledger.AccrualRepeated}},
-		{2 * time.Minute, [2]ledger.AccrualStatus{ledger.AccrualApplied, ledger.AccrualRepeated}},
+		{0, ledger.AccrualApplied}, {ledger.AccrualRetention - time.Minute, ledger.AccrualRepeated}, {2 * time.Minute, ledger.AccrualApplied},
 	} {
 		h.advance(tt.after)
-		if got := statuses(); got != tt.want {
+		if got := h.amend("a", ann, ledger.Correction, ledger.PeriodDay, usd).Status; got != tt.want {
 			h.Errorf("after %s more: %v, want %v", tt.after, got, tt.want)
 		}
 	}

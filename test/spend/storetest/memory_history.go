@@ -99,7 +99,7 @@ func (m *Memory) Post(_ context.Context, org string, p *ledger.Posting) (bool, e
 		if p.HistoryOnly {
 			break
 		}
-		for _, a := range l.of(r.Item.Owner, now) {
+		for _, a := range l.of(p.Transfers.Payer(r.Item.Owner, r.Start), now) {
 			from := r.Start.UnixMilli()
 			a.correct(r.Micro, from, from+hour)
 		}

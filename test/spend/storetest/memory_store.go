@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"maps"
-	"math"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -79,7 +78,7 @@ func (m *Memory) Notice(_ context.Context, org, name, value string) error {
 	return nil
 }
 
-// madeAccrual is an applied adjustment or move, kept until its ID expires.
+// madeAccrual is an applied adjustment, kept until its ID expires.
 type madeAccrual struct {
 	request string
 	outcome ledger.AccrualOutcome
@@ -145,35 +144,29 @@ func changes(a *ledger.AccrualAdjustment, own *account) (change [periods]int64) 
 func (m *Memory) MoveAccrual(_ context.Context, org string, a *ledger.AccrualMove) (ledger.AccrualOutcome, error) {
 	l, now, done := m.open(org)
 	defer done()
-	if out, known := m.rest(org).earlier(a.ID, a.Fingerprint(), now); known {
-		return out, nil
-	}
-	from := ledger.Scope{Kind: ledger.KindTeam, ID: a.From}
+	from, past := ledger.Scope{Kind: ledger.KindTeam, ID: a.From}, &l.history
 	switch {
 	case !l.complete:
 		return ledger.AccrualOutcome{Status: ledger.AccrualClosed}, nil
+	case past.Version != a.Version:
+		return ledger.AccrualOutcome{Status: ledger.AccrualConflict}, nil
 	case l.accounts[from] == nil, a.Key != "" && l.accounts[ledger.Scope{Kind: ledger.KindKey, ID: a.Key}] == nil:
 		return ledger.AccrualOutcome{}, nil
 	}
 	source, target := l.of(ledger.Owner{Team: a.From}, now)[0], l.of(ledger.Owner{Team: a.To}, now)[0]
-	measure := source
-	if a.Key != "" {
-		measure = l.of(ledger.Owner{Key: a.Key}, now)[0]
-	}
 	var change [periods]int64
-	for i := range source.periods {
-		change[i] = min(source.periods[i].accrued, measure.periods[i].accrued)
+	for i, most := range []int64{a.Amounts.Day, a.Amounts.Week, a.Amounts.Month, a.Amounts.Quarter, a.Amounts.Total} {
+		if change[i] = source.periods[i].accrued; a.Key != "" {
+			change[i] = min(change[i], most, l.of(ledger.Owner{Key: a.Key}, now)[0].periods[i].accrued)
+		}
 		source.periods[i].accrued -= change[i]
 		target.periods[i].accrued += change[i]
 	}
 	if a.Key == "" && source.empty() {
 		delete(l.accounts, from)
 	}
-	until := now + ledger.AccrualRetention.Milliseconds()
-	if a.Permanent {
-		until = math.MaxInt64
-	}
-	return m.rest(org).made(l, a.ID, a.Fingerprint(), target, change, until), nil
+	past.Version, past.Transfers = past.Version+1, a.Transfers
+	return m.rest(org).made(l, "", "", target, change, 0), nil
 }
 
 // earlier returns the outcome of an earlier request with the same ID, and reports whether there was one.
