@@ -90,14 +90,11 @@ func (p *pass) enforce(ctx context.Context) error {
 		return nil
 	}
 	late := p.deadlines(ctx)
-	all := p.passed(plan)
-	if len(all) == 0 && plan.Idle.For == 0 {
-		return late
-	}
 	noticed, err := p.Store.Noticed(ctx, p.org)
 	if err != nil {
 		return errors.Join(late, err)
 	}
+	all := p.passed(plan, noticed)
 	if plan.Idle.For > 0 {
 		idle, err := p.idle(ctx, &plan.Idle, noticed)
 		if err != nil {
@@ -115,6 +112,15 @@ func (p *pass) enforce(ctx context.Context) error {
 // announced is the recorded value for a cause that stops nothing.
 const announced = "told"
 
+// overPrefix is the prefix of the names of exceeded budgets in the NoticeStore.
+const overPrefix = "over:"
+
+// expired reports whether a planned stop of the pods of a budget is so old that no pass can have checked the budget since: the notice
+// must be sent again.
+func (p *pass) expired(stop time.Time) bool {
+	return p.state.Now.Sub(stop) > max(time.Hour, 10*p.Interval)
+}
+
 // pursue announces an action, executes the action when it is due, or deletes its record.
 func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	at, err := time.Parse(time.RFC3339, noticed)
@@ -126,7 +132,7 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	case d.notice == 0 && noticed == announced:
 	case d.Idle != nil && (d.notice == 0 || err != nil):
 		return p.announce(ctx, d, noticed)
-	case err != nil:
+	case err != nil || d.Excess != nil && p.expired(at):
 		// A stop for a limit in money is not delayed by a receiver that is down.
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 		next = d.StopAt.Format(time.RFC3339)
@@ -195,9 +201,10 @@ func (p *pass) record(id string) Record {
 	return Record{ID: id, Kind: string(f.Kind), Metadata: Metadata{Name: f.Name}}
 }
 
-// passed returns the exceeded budgets whose pods are to be stopped.
-func (p *pass) passed(plan *Plan) []due {
+// passed returns the exceeded budgets whose pods are to be stopped, and the recorded budgets that are no longer exceeded.
+func (p *pass) passed(plan *Plan, noticed map[string]string) []due {
 	var all []due
+	exceeded := make(map[string]bool)
 	var scopes map[Scope]*scoped
 	for _, b := range p.state.Balances {
 		over := plan.Action(b.Scope)
@@ -208,12 +215,23 @@ func (p *pass) passed(plan *Plan) []due {
 			scopes = p.byScope()
 		}
 		counted := cmp.Or(scopes[b.Scope], new(scoped))
-		d := due{name: "over:" + string(b.Scope.Kind) + ":" + b.Scope.ID, notice: cmp.Or(over.Notice, defaultNotice)}
-		if x := excess(plan, b, counted.sum); x != nil {
-			d.Cause = Cause{Org: p.org, Excess: x}
-			d.pods, d.sum = p.ordered(counted.list, over.Stop), counted.sum
+		for i := range Ceilings {
+			x := excess(plan, b, counted.sum, i)
+			if x == nil {
+				continue
+			}
+			name := overPrefix + string(b.Scope.Kind) + ":" + b.Scope.ID + ":" + CeilingName(i)
+			exceeded[name] = true
+			all = append(all, due{
+				Cause: Cause{Org: p.org, Excess: x}, name: name, notice: cmp.Or(over.Notice, defaultNotice),
+				pods: p.ordered(slices.Clone(counted.list), over.Stop), sum: counted.sum,
+			})
 		}
-		all = append(all, d)
+	}
+	for name := range noticed {
+		if strings.HasPrefix(name, overPrefix) && !exceeded[name] {
+			all = append(all, due{name: name})
+		}
 	}
 	return all
 }
@@ -243,28 +261,25 @@ func (p *pass) byScope() map[Scope]*scoped {
 	return all
 }
 
-// excess returns an exceeded budget of the scope that can be met by stopping pods, or nil. sum is the total of the scope's resources.
-func excess(plan *Plan, b Balance, sum Amounts) *Excess {
-	limits := plan.Budget(b.Scope).Limits()
-	accrued := b.Accrued.list()
-	for i, used := range slices.Backward(accrued[:]) {
-		if limit := limits[PerDay+i]; limit > 0 && used >= limit { // running resources keep accruing cost
-			return &Excess{Scope: b.Scope, Ceiling: PerDay + i, Used: used, Limit: limit}
-		}
+// excess returns a budget of the scope if it is exceeded and can be met by stopping pods, or nil. sum is the total of the scope's resources.
+func excess(plan *Plan, b Balance, sum Amounts, ceiling int) *Excess {
+	x := &Excess{Scope: b.Scope, Ceiling: ceiling, Limit: plan.Budget(b.Scope).Limits()[ceiling]}
+	exceeded := false
+	switch {
+	case Accrues(ceiling): // running resources keep accruing cost
+		x.Used = b.Accrued.list()[ceiling-PerDay]
+		exceeded = x.Used >= x.Limit
+	case ceiling == PerHour:
+		x.Used = sum[Burn]
+		exceeded = x.Used > x.Limit
+	case ceiling == CeilingGPUs:
+		x.Used = sum[GPUs]
+		exceeded = x.Used > x.Limit
 	}
-	for _, c := range []struct {
-		ceiling int
-		used    int64
-		passed  bool
-	}{
-		{PerHour, sum[Burn], sum[Burn] > limits[PerHour]},
-		{CeilingGPUs, sum[GPUs], sum[GPUs] > limits[CeilingGPUs]},
-	} {
-		if limit := limits[c.ceiling]; limit > 0 && c.passed {
-			return &Excess{Scope: b.Scope, Ceiling: c.ceiling, Used: c.used, Limit: limit}
-		}
+	if x.Limit == 0 || !exceeded {
+		return nil
 	}
-	return nil
+	return x
 }
 
 // ordered returns the resources that can be stopped, in the given order.
@@ -286,11 +301,15 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		if d.enough() {
 			break
 		}
+		if !p.found[r.ID].Stoppable {
+			continue // stopped for another budget in this pass
+		}
 		after, deleted, err := p.halt(ctx, r)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		p.found[r.ID].Stoppable = false
 		d.sum.add(p.found[r.ID].Amounts, -1)
 		d.sum.add(after, 1)
 		why := d.Cause
