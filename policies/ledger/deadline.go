@@ -37,6 +37,7 @@ func (p *pass) terminate(ctx context.Context, r *Record) error {
 	if err := p.Platform.Delete(ctx, p.org, operation.Kind(r.Kind), r.ID); err != nil {
 		return err
 	}
+	p.reduce(r, Amounts{})
 	p.Events.Stopped(ctx, &Cause{Org: p.org, Deleted: true}, r)
 	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: true})
 	return err // retried by the next pass
@@ -49,6 +50,7 @@ func (p *pass) stopAt(ctx context.Context, r *Record, f *PlatformResource) error
 		if after, err = p.Platform.StopPod(ctx, p.org, r.ID); err != nil {
 			return err
 		}
+		p.reduce(r, after)
 		p.Events.Stopped(ctx, &Cause{Org: p.org}, r)
 	}
 	done := r.Metadata

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,14 +74,16 @@ type due struct {
 	notice time.Duration
 	// pods are stopped in order until the amounts in use are low enough.
 	pods []*Record
-	sum  Amounts
 }
 
 // enough reports whether the amounts in use no longer exceed the budget. It always returns false for the accrued cost of a period, which
 // stopping pods does not reduce.
-func (d *due) enough() bool {
-	x := d.Excess
-	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == CeilingGPUs && d.sum[GPUs] <= x.Limit)
+func (p *pass) enough(x *Excess) bool {
+	if x == nil || Accrues(x.Ceiling) {
+		return false
+	}
+	sum := p.counted(x.Scope).sum
+	return x.Ceiling == PerHour && sum[Burn] <= x.Limit || x.Ceiling == CeilingGPUs && sum[GPUs] <= x.Limit
 }
 
 // enforce acts on exceeded budgets and idle resources.
@@ -94,17 +97,17 @@ func (p *pass) enforce(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(late, err)
 	}
-	all := p.passed(plan, noticed)
+	p.noticed = make(map[string]string, len(noticed))
+	maps.Copy(p.noticed, noticed)
+	var idle []due
 	if plan.Idle.For > 0 {
-		idle, err := p.idle(ctx, &plan.Idle, noticed)
-		if err != nil {
+		if idle, err = p.idle(ctx, &plan.Idle); err != nil {
 			return errors.Join(late, err)
 		}
-		all = append(all, idle...)
 	}
-	errs := []error{late}
-	for i := range all {
-		errs = append(errs, p.pursue(ctx, &all[i], noticed[all[i].name]))
+	errs := []error{late, p.budgets(ctx, plan)}
+	for i := range idle {
+		errs = append(errs, p.pursue(ctx, &idle[i]))
 	}
 	return errors.Join(errs...)
 }
@@ -122,7 +125,8 @@ func (p *pass) expired(stop time.Time) bool {
 }
 
 // pursue announces an action, executes the action when it is due, or deletes its record.
-func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
+func (p *pass) pursue(ctx context.Context, d *due) error {
+	noticed := p.noticed[d.name]
 	at, err := time.Parse(time.RFC3339, noticed)
 	over := d.Excess == nil && d.Idle == nil
 	next := noticed
@@ -142,12 +146,12 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 		err := p.stop(ctx, d)
 		// The platform's lists may lag behind its responses.
 		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
-		return errors.Join(err, p.Store.Notice(ctx, p.org, d.name, next))
+		return errors.Join(err, p.notice(ctx, d.name, next))
 	}
 	if next == noticed {
 		return nil
 	}
-	return p.Store.Notice(ctx, p.org, d.name, next)
+	return p.notice(ctx, d.name, next)
 }
 
 // undelivered is the prefix of the value recorded for an idle resource until its notice is delivered. The time of the first attempt
@@ -201,45 +205,70 @@ func (p *pass) record(id string) Record {
 	return Record{ID: id, Kind: string(f.Kind), Metadata: Metadata{Name: f.Name}}
 }
 
-// passed returns the exceeded budgets whose pods are to be stopped, and the recorded budgets that are no longer exceeded.
-func (p *pass) passed(plan *Plan, noticed map[string]string) []due {
-	var all []due
-	exceeded := make(map[string]bool)
-	var scopes map[Scope]*scoped
-	for _, b := range p.state.Balances {
+// overName returns the name of an exceeded budget in the NoticeStore.
+func overName(s Scope, ceiling int) string {
+	return overPrefix + string(s.Kind) + ":" + s.ID + ":" + CeilingName(ceiling)
+}
+
+// budgets acts on exceeded budgets. Narrower scopes come first, because the stops for a team can suffice for the organisation.
+func (p *pass) budgets(ctx context.Context, plan *Plan) error {
+	var errs []error
+	exceeded := make(map[string]*scoped)
+	for _, b := range slices.Backward(p.state.Balances) { // sorted by State.Sort: the organisation is first
 		over := plan.Action(b.Scope)
 		if over.Stop == "" {
 			continue
 		}
-		if scopes == nil {
-			scopes = p.byScope()
-		}
-		counted := cmp.Or(scopes[b.Scope], new(scoped))
+		counted := p.counted(b.Scope)
 		for i := range Ceilings {
-			x := excess(plan, b, counted.sum, i)
-			if x == nil {
-				continue
+			name, x := overName(b.Scope, i), excess(plan, b, counted.sum, i)
+			if x != nil {
+				errs = append(errs, p.pursue(ctx, &due{
+					Cause: Cause{Org: p.org, Excess: x}, name: name, notice: cmp.Or(over.Notice, defaultNotice),
+					pods: p.ordered(slices.Clone(counted.list), over.Stop),
+				}))
 			}
-			name := overPrefix + string(b.Scope.Kind) + ":" + b.Scope.ID + ":" + CeilingName(i)
-			exceeded[name] = true
-			all = append(all, due{
-				Cause: Cause{Org: p.org, Excess: x}, name: name, notice: cmp.Or(over.Notice, defaultNotice),
-				pods: p.ordered(slices.Clone(counted.list), over.Stop), sum: counted.sum,
-			})
+			if x != nil || counted.reduced { // this pass may have met the budget
+				exceeded[name] = counted
+			}
 		}
 	}
-	for name := range noticed {
-		if strings.HasPrefix(name, overPrefix) && !exceeded[name] {
-			all = append(all, due{name: name})
+	lists := p.state.Now.Add(listSlack) // the platform's lists may lag behind its responses until then
+	for name, value := range p.noticed {
+		if !strings.HasPrefix(name, overPrefix) {
+			continue
+		}
+		if c := exceeded[name]; c == nil {
+			errs = append(errs, p.notice(ctx, name, ""))
+		} else if at, err := time.Parse(time.RFC3339, value); c.reduced && err == nil && at.Before(lists) {
+			errs = append(errs, p.notice(ctx, name, lists.UTC().Format(time.RFC3339)))
 		}
 	}
-	return all
+	return errors.Join(errs...)
+}
+
+// notice records a value in the NoticeStore under a name; "" deletes the name.
+func (p *pass) notice(ctx context.Context, name, value string) error {
+	if p.noticed[name] = value; value == "" {
+		delete(p.noticed, name)
+	}
+	return p.Store.Notice(ctx, p.org, name, value)
 }
 
 // scoped holds the resources of a scope with their total amounts, as reported by the platform.
 type scoped struct {
 	list []*Record
 	sum  Amounts
+	// reduced is set if this pass has stopped or deleted one of the resources.
+	reduced bool
+}
+
+// counted returns the resources of a scope.
+func (p *pass) counted(s Scope) *scoped {
+	if p.scopes == nil {
+		p.scopes = p.byScope()
+	}
+	return cmp.Or(p.scopes[s], new(scoped))
 }
 
 // byScope returns the resources of each scope.
@@ -298,20 +327,18 @@ func (p *pass) ordered(list []*Record, order Order) []*Record {
 func (p *pass) stop(ctx context.Context, d *due) error {
 	var errs []error
 	for _, r := range d.pods {
-		if d.enough() {
+		if p.enough(d.Excess) {
 			break
 		}
 		if !p.found[r.ID].Stoppable {
-			continue // stopped for another budget in this pass
+			continue // stopped for another cause in this pass
 		}
 		after, deleted, err := p.halt(ctx, r)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		p.found[r.ID].Stoppable = false
-		d.sum.add(p.found[r.ID].Amounts, -1)
-		d.sum.add(after, 1)
+		p.reduce(r, after)
 		why := d.Cause
 		why.Deleted = deleted
 		p.Events.Stopped(ctx, &why, r)
@@ -321,6 +348,18 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// reduce records that this pass has stopped or deleted a resource.
+func (p *pass) reduce(r *Record, after Amounts) {
+	f := p.found[r.ID]
+	for _, s := range r.Owner.Scopes() {
+		c := p.counted(s)
+		c.sum.add(f.Amounts, -1)
+		c.sum.add(after, 1)
+		c.reduced = true
+	}
+	f.Amounts, f.Stoppable = after, false
 }
 
 // halt stops a pod or deletes a sandbox. It returns the remaining amounts.

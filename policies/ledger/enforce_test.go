@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,3 +129,65 @@ func TestOldNoticesAreSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// The stops for one budget count for the other budgets of the pass. Those of a team come first.
+func TestStopsCountForAllBudgets(t *testing.T) {
+	other := ledger.Owner{Team: "training", Key: "bob"}
+	for name, tt := range map[string]struct {
+		// teams have a limit per hour, as has the organisation. They stop the most expensive pods first, and the organisation the newest.
+		teams map[string]ledger.Budget
+		org   ledger.Budget
+		want  []string
+	}{
+		"the team's stop suffices": {
+			teams: map[string]ledger.Budget{"research": {PerHour: 1_000_000}}, org: ledger.Budget{PerHour: 2_000_000},
+			want: []string{"stopped expensive for team research per_hour"},
+		},
+		"the organisation needs one more": {
+			teams: map[string]ledger.Budget{"research": {PerHour: 1_000_000}}, org: ledger.Budget{PerHour: 1_000_000},
+			want: []string{"stopped expensive for team research per_hour", "stopped new for organisation per_hour"},
+		},
+		"GPUs and the rate": {
+			teams: map[string]ledger.Budget{"research": {PerHour: 1_500_000, GPUs: 2}},
+			want:  []string{"stopped expensive for team research per_hour"},
+		},
+		"the organisation stops all": {
+			teams: map[string]ledger.Budget{"research": {PerHour: 1_000_000}}, org: ledger.Budget{PerHour: 10_000_000, PerDay: 10},
+			want: []string{
+				"stopped expensive for team research per_hour", "stopped new for organisation per_day", "stopped cheap for organisation per_day",
+				"stopped late for organisation per_day",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnforced(t, &ledger.Plan{
+				Teams: tt.teams, TeamActions: map[string]ledger.OverBudgetAction{"research": {Stop: "most_expensive", Notice: time.Minute}},
+				Org: tt.org, OrgAction: ledger.OverBudgetAction{Stop: "newest", Notice: time.Minute},
+			})
+			e.pod("late", owner, 300_000)
+			e.pod("cheap", owner, 400_000)
+			e.pod("expensive", owner, 900_000)
+			e.pod("new", other, 500_000)
+			e.now = e.now.Add(time.Minute)
+			for _, s := range e.after(0) {
+				if !strings.HasPrefix(s, "announced") {
+					t.Error(s)
+				}
+			}
+			running := slices.Clone(e.found)
+			e.wants(time.Minute, tt.want...)
+			after := e.found
+			e.found = running // the list lags behind
+			e.wants(time.Second)
+			e.found = after
+			e.wants(listLag)
+			e.wants(listLag)
+			if noticed, err := e.Noticed(t.Context(), org); err != nil || tt.org.PerDay == 0 && len(noticed) > 0 {
+				t.Errorf("%v (%v) left over", noticed, err)
+			}
+		})
+	}
+}
+
+// listLag is longer than the platform's lists lag behind.
+const listLag = 11 * time.Second

@@ -262,20 +262,20 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 }
 
 // idle updates the idle resources and returns the resulting actions.
-func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]due, error) {
+func (p *pass) idle(ctx context.Context, i *Idle) ([]due, error) {
 	var before sightings
-	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable value counts as no previous pass
+	_ = json.Unmarshal([]byte(p.noticed[idleField]), &before) // an unreadable value counts as no previous pass
 	s := i.compare(&before, p.found, p.state.Now, p.Interval)
 	text, err := json.Marshal(s)
 	if err == nil {
-		err = p.Store.Notice(ctx, p.org, idleField, string(text))
+		err = p.notice(ctx, idleField, string(text))
 	}
 	if err != nil {
 		return nil, err
 	}
 	var all []due
 	told := make(map[string]bool)
-	for _, r := range i.list(&s, noticed) {
+	for _, r := range i.list(&s, p.noticed) {
 		if i.Action == ActionNotify || i.Action == ActionStop {
 			told[idlePrefix+r.ID] = r.SnoozedUntil.IsZero()
 		}
@@ -289,7 +289,7 @@ func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]
 		}
 		all = append(all, d)
 	}
-	for name, value := range noticed {
+	for name, value := range p.noticed {
 		until, isTime := time.Parse(time.RFC3339, value)
 		over := strings.HasPrefix(name, idlePrefix) && !told[name] || strings.HasPrefix(name, keepPrefix) &&
 			(isTime != nil || !p.state.Now.Before(until))

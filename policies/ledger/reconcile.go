@@ -264,7 +264,9 @@ type pass struct {
 	records map[string]*Record
 	gets    gets
 	memory  *recollection
-	loss    *Loss // repaired by the pass
+	loss    *Loss             // repaired by the pass
+	noticed map[string]string // values in the NoticeStore
+	scopes  map[Scope]*scoped // see counted
 	report  Report
 	// silent is the time since the last sign of life of each dead gateway, by incarnation; 0 for gateways that are not known to be dead.
 	silent map[string]time.Duration
