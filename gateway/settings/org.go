@@ -93,7 +93,7 @@ type Org struct {
 	Over      ledger.OverBudgetAction `yaml:"over" doc:"action when the organisation exceeds its budget"`
 	Idle      ledger.Idle             `yaml:"idle" doc:"idle resources, and the action on them"`
 	Alerts    Alerts                  `yaml:"alerts" doc:"alerts about budgets, unusually expensive hours, the end of exceptions and other events"`
-	Endpoints ledger.Counting         `yaml:"endpoints" doc:"workers of an endpoint that budgets count: max (default): the maximum, so that budgets are never exceeded; min: the minimum; active: the workers at the last reconciliation, but at least the minimum"`
+	Endpoints ledger.Counting         `yaml:"endpoints" doc:"workers of an endpoint whose cost budgets count: max (default): the maximum, so that budgets are never exceeded; min: the minimum; active: the workers at the last reconciliation, but at least the minimum. The limits workers and gpus always count the maximum"`
 	Runs      ledger.Runs             `yaml:"runs" doc:"counting of runs for budgets"`
 	Isolation Isolation               `yaml:"isolation" doc:"access to resources of other callers"`
 	Labels    []ledger.LabelRule      `yaml:"labels" doc:"labels that callers can set on resources with X-Tollgate-Labels, to group and filter costs"`

@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Counting selects the workers of endpoints that are counted.
+// Counting selects the workers of endpoints whose cost is counted. The numbers of workers and GPUs always count the maximum.
 type Counting string
 
 // Ways of counting workers. The zero Counting is WorkersMax.
 const (
-	// WorkersMax counts the largest number of workers an endpoint may run, so that its budgets cannot be exceeded.
+	// WorkersMax counts the largest number of workers that an endpoint may run, so that budgets cannot be exceeded.
 	WorkersMax Counting = "max"
 	// WorkersMin counts the workers that are always running.
 	WorkersMin Counting = "min"
@@ -28,20 +28,26 @@ func (Counting) Values() []string {
 	return []string{string(WorkersMax), string(WorkersMin), string(WorkersActive)}
 }
 
-// Footprint is like the function [Footprint], but counts the workers of an endpoint as configured in the plan. active is the number of
-// existing workers, or 0 if unknown. It includes workers that the endpoint no longer needs but that still exist.
+// Footprint is like the function [Footprint], but the cost of an endpoint is that of the workers that the plan counts. active is the number
+// of existing workers, or 0 if unknown. It includes workers that the endpoint no longer needs but that still exist.
 func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
-	counting := cmp.Or(p.Endpoints, WorkersMax)
-	if kind != operation.KindEndpoint || counting == WorkersMax {
-		if a, priced = Footprint(kind, resource, prices); active > a[Workers] {
-			a = a.max(Active(resource, active, prices))
-		}
+	a, priced = Footprint(kind, resource, prices)
+	if kind != operation.KindEndpoint {
 		return a, priced
 	}
-	if counting == WorkersMin {
-		active = 0
+	if active > a[Workers] {
+		a = a.max(Active(resource, active, prices))
 	}
-	return footprintOf(resource, active, prices)
+	switch cmp.Or(p.Endpoints, WorkersMax) {
+	case WorkersMin:
+		active = 0
+	case WorkersActive:
+	default:
+		return a, priced
+	}
+	counted, priced := footprintOf(resource, active, prices)
+	a.PricedAs(counted)
+	return a, priced
 }
 
 // Active returns the amounts of an endpoint that runs the given number of active workers. If the endpoint's minimum number of workers is

@@ -233,15 +233,15 @@ func (p *pass) budgets(ctx context.Context, plan *Plan) error {
 			}
 		}
 	}
-	lists := p.state.Now.Add(listSlack) // the platform's lists may lag behind its responses until then
+	settled := p.state.Now.Add(listSlack) // when the platform's lists contain the stops of this pass
 	for name, value := range p.noticed {
 		if !strings.HasPrefix(name, overPrefix) {
 			continue
 		}
 		if c := exceeded[name]; c == nil {
 			errs = append(errs, p.notice(ctx, name, ""))
-		} else if at, err := time.Parse(time.RFC3339, value); c.reduced && err == nil && at.Before(lists) {
-			errs = append(errs, p.notice(ctx, name, lists.UTC().Format(time.RFC3339)))
+		} else if at, err := time.Parse(time.RFC3339, value); c.reduced && err == nil && at.Before(settled) {
+			errs = append(errs, p.notice(ctx, name, settled.UTC().Format(time.RFC3339)))
 		}
 	}
 	return errors.Join(errs...)

@@ -310,10 +310,11 @@ func undecided(body string) string {
 	return before + after
 }
 
-// Which workers of an endpoint count is the organisation's choice.
+// Whose workers' cost counts is the organisation's choice. The numbers of workers and GPUs count the maximum.
 func TestWhichWorkersCount(t *testing.T) {
-	for endpoints, want := range map[string]struct{ made, idle, busy int64 }{
-		"max": {3, 3, 3}, "min": {1, 1, 1}, "active": {1, 1, 3},
+	const one, three = "1.10274", "3.308219" // USD per hour, with container disks
+	for endpoints, want := range map[string]struct{ made, idle, busy string }{
+		"max": {three, three, three}, "min": {one, one, one}, "active": {one, one, three},
 	} {
 		t.Run(endpoints, func(t *testing.T) {
 			d := openDoor(t, "http", budgeted("{workers: 5, per_hour: 100}"), func(d *door) {
@@ -325,11 +326,11 @@ func TestWhichWorkersCount(t *testing.T) {
 			if a.Status != 201 {
 				t.Fatalf("create: %d %s", a.Status, a.Body)
 			}
-			counted := func(when string, want int64) {
+			counted := func(when, want string) {
 				t.Helper()
 				for _, r := range d.ledger(t).Resources {
-					if r.Takes.Workers != want || r.Takes.GPUs != want {
-						t.Errorf("%s: %d workers and %d GPUs are counted, want %d", when, r.Takes.Workers, r.Takes.GPUs, want)
+					if r.Takes.PerHour != want || r.Takes.Workers != 3 || r.Takes.GPUs != 3 {
+						t.Errorf("%s: %s USD per hour, %d workers and %d GPUs are counted, want %s, 3 and 3", when, r.Takes.PerHour, r.Takes.Workers, r.Takes.GPUs, want)
 					}
 				}
 			}
