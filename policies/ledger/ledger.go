@@ -84,6 +84,11 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 	if err := l.moved.ensure(ctx, org, p.Moves, l.Loop); err != nil && !r.Free {
 		return Quote{}, fmt.Errorf("%w: cannot move the costs of a renamed team: %w", ErrUnavailable, err)
 	}
+	if !r.Free {
+		if err := l.Loop.ensure(ctx, org); err != nil {
+			return Quote{}, fmt.Errorf("%w: the ledger was not kept without budgets and cannot be reconciled: %w", ErrUnavailable, err)
+		}
+	}
 	r.Horizon = p.Horizon
 	var lost time.Time // when the first attempt was sent, if its reply was lost
 	rebuilt := false

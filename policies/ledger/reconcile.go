@@ -32,6 +32,7 @@ type Reconciler struct {
 	images  *Snapshots
 	outbox  *Outbox
 	bills   *Bills
+	kept    keptLedgers
 	sending sync.Map // names of notices being delivered, prefixed with their organisation
 }
 
@@ -127,7 +128,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		found: make(map[string]*PlatformResource), records: make(map[string]*Record, len(before.Resources)), gets: newGets(),
 		silent: make(map[string]time.Duration),
 	}
-	err = p.reconcile(ctx, &before, from, began)
+	if err = p.reconcile(ctx, &before, from, began); err == nil {
+		r.kept.passed(org)
+	}
 	r.Events.PassEnded(ctx, org, &p.report, err)
 	if p.loss != nil { // recorded after the report, so that another gateway repeats the report if this one ends in between
 		err = errors.Join(err, r.images.notice(ctx, org, p.loss))

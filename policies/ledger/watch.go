@@ -37,6 +37,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // poll polls all ledgers once. An unavailable store does not count as a loss.
 func (w *Watcher) poll(ctx context.Context, rebuilds *errgroup.Group) {
 	orgs := w.Gateway.Budgeted()
+	w.Loop.kept.observe(orgs)
 	if len(orgs) == 0 {
 		return
 	}
