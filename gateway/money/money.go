@@ -117,7 +117,7 @@ func New(cfg *settings.Config, name string, deps Deps) *Money {
 	})
 	measureHolds(d.Meter, books.Outbox)
 	return &Money{
-		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Snoozer: &ledger.Snoozer{Store: store},
+		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Snoozer: &ledger.Snoozer{Store: books.Outbox},
 		Journal: journal, deps: d,
 	}
 }

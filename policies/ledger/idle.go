@@ -263,6 +263,14 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 
 // idle updates the idle resources and returns the resulting actions.
 func (p *pass) idle(ctx context.Context, i *Idle) ([]due, error) {
+	if p.noticed[idleField] == "" { // the first pass, or the values were lost
+		restored, err := p.images.restoreSnoozes(ctx, p.org, p.noticed)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(p.noticed, restored)
+	}
+	p.images.rememberSnoozes(p.org, p.noticed)
 	var before sightings
 	_ = json.Unmarshal([]byte(p.noticed[idleField]), &before) // an unreadable value counts as no previous pass
 	s := i.compare(&before, p.found, p.state.Now, p.Interval)

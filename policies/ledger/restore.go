@@ -226,6 +226,13 @@ func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complet
 	if err := outbox.Sweep(ctx, org); err != nil {
 		return err
 	}
+	noticed, err := m.Store.Noticed(ctx, org)
+	if err != nil {
+		return err
+	}
+	if _, err := m.restoreSnoozes(ctx, org, noticed); err != nil {
+		return err
+	}
 	restored, err := m.restore(ctx, org, img, epoch)
 	if errors.Is(err, ErrEpochChanged) {
 		return nil // the next poll answers the next rebuild

@@ -127,8 +127,10 @@ type snapshot struct {
 	settled []outcome
 	count   int64 // number of settlements so far
 	reservations
-	head Head
-	loss *Loss // latest loss
+	// snoozes are the snoozes made at this gateway, and those found by its latest pass, as in the NoticeStore.
+	snoozes map[string]string
+	head    Head
+	loss    *Loss // latest loss
 	// rebuilding is set while this gateway rebuilds the ledger. failed is the error of its latest attempt.
 	rebuilding bool
 	failed     error
