@@ -93,10 +93,10 @@ func BenchmarkMakeKey(b *testing.B) {
 // fillKeys writes records of keys as another gateway would.
 func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 	tb.Helper()
-	keys := store.NewReplica(client, "tollgate:keys:", store.ReplicaConfig[otherKey]{Now: time.Now})
+	keys := store.NewReplica(client, "tollgate:keys:", store.ReplicaConfig[*otherKey]{Now: time.Now})
 	for i := range n {
 		id := fmt.Sprint("beside-", i)
-		done, err := keys.Swap(tb.Context(), "bench", otherKey{
+		done, err := keys.Swap(tb.Context(), "bench", nil, &otherKey{
 			"id": id, "limits": map[string]int{"minute": 60}, "digests": []any{map[string]any{"sha256": identity.DigestOf(id).String()}}, "revision": 1,
 		})
 		if err != nil || !done {
@@ -108,6 +108,6 @@ func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 // otherKey is a key as another gateway makes it.
 type otherKey map[string]any
 
-func (k otherKey) RecordID() string  { return k["id"].(string) }
-func (otherKey) Later(otherKey) bool { return true }
-func (otherKey) Ends() time.Time     { return time.Time{} }
+func (k *otherKey) RecordID() string   { return (*k)["id"].(string) }
+func (*otherKey) Later(*otherKey) bool { return true }
+func (*otherKey) Ends() time.Time      { return time.Time{} }

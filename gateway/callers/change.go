@@ -93,7 +93,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if why := s.deps.Callers().inactiveReason(org, &m); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
-	return s.changeKey(ctx, org, m, secret)
+	return s.changeKey(ctx, org, old, m, secret)
 }
 
 // freshKeys reads the changes that other gateways made to the keys of an organisation, or all keys if they were never
@@ -109,44 +109,47 @@ func keysUnavailable(err error) error {
 	return problem.KeysUnavailable.New("cannot read or change the keys created at run time; try again").With("Retry-After", "1").Because(err)
 }
 
-// changeKey replaces the known record of a key in the store and applies the change here.
-func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret string) (*keyResponse, error) {
+// errKeyChanged is the cause of a 409 for a key that has changed since it was read.
+var errKeyChanged = errors.New("the key has changed since it was read")
+
+// changeKey replaces the record old of a key, nil for none, in the store and applies the change here.
+func (s *Keys) changeKey(ctx context.Context, org string, old *runtimeKey, m runtimeKey, secret string) (*keyResponse, error) {
 	m.checkFault()
-	done, err := s.keyring.Swap(ctx, org, &m)
+	done, err := s.keyring.Swap(ctx, org, old, &m)
 	switch {
 	case errors.Is(err, store.ErrFull):
 		return nil, problem.KeyConflict.Newf("organisation %s has reached the limit of %d keys created at run time", org, maxKeys)
 	case err != nil:
 		return nil, keysUnavailable(err)
 	case !done:
-		return nil, problem.KeyConflict.Newf("another request has created or changed key %q; check it and try again", m.ID)
+		return nil, problem.KeyConflict.Newf("another request has created or changed key %q; check it and try again", m.ID).Because(errKeyChanged)
 	}
 	s.deps.Apply(s.with)
 	return &keyResponse{Secret: secret, Key: m.record()}, nil
 }
 
-// madeKey returns a key that can be changed at run time.
-func (s *Keys) madeKey(ctx context.Context, org, id string) (m runtimeKey, err error) {
+// madeKey returns the current record of a key that can be changed at run time.
+func (s *Keys) madeKey(ctx context.Context, org, id string) (*runtimeKey, error) {
 	if err := s.freshKeys(ctx, org); err != nil {
-		return m, err
+		return nil, err
 	}
 	if s.deps.Callers().of[org].ids[id] {
-		return m, problem.KeyConflict.Newf("key %q is defined in the configuration; change it there", id)
+		return nil, problem.KeyConflict.Newf("key %q is defined in the configuration; change it there", id)
 	}
 	known := s.keyring.Of(org).Get(id)
 	if known == nil {
-		return m, noKey(org, id)
+		return nil, noKey(org, id)
 	}
-	return *known, nil
+	return known, nil
 }
 
 func noKey(org, id string) error {
 	return problem.NotFound.Newf("organisation %s has no key %q created at run time", org, id)
 }
 
-// rotateKey gives a key an additional secret.
-func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap time.Duration) (*keyResponse, error) {
-	now := s.deps.Now().UTC().Truncate(time.Second)
+// rotateKey gives a key an additional secret. old is the key's record, as read by madeKey.
+func (s *Keys) rotateKey(ctx context.Context, org string, old *runtimeKey, overlap time.Duration) (*keyResponse, error) {
+	m, now := *old, s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:
 		return nil, problem.Invalid.Newf("overlap must be at most %s", maxOverlap)
@@ -162,17 +165,18 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap 
 			m.ID, maxSecrets)
 	}
 	m.Revision++
-	return s.changeKey(ctx, org, m, secret)
+	return s.changeKey(ctx, org, old, m, secret)
 }
 
-// revokeKey revokes a key. It has no effect on a revoked key.
-func (s *Keys) revokeKey(ctx context.Context, org string, m runtimeKey, by string) error {
-	if !m.Revoked.IsZero() {
+// revokeKey revokes a key. It has no effect on a revoked key. old is the key's record, as read by madeKey.
+func (s *Keys) revokeKey(ctx context.Context, org string, old *runtimeKey, by string) error {
+	if !old.Revoked.IsZero() {
 		return nil
 	}
+	m := *old
 	m.Revoked, m.RevokedBy = s.deps.Now().UTC().Truncate(time.Second), by
 	m.Revision++
-	_, err := s.changeKey(ctx, org, m, "")
+	_, err := s.changeKey(ctx, org, old, m, "")
 	return err
 }
 

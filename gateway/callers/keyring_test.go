@@ -2,6 +2,8 @@ package callers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -59,6 +63,42 @@ func TestKeysAreRememberedAfterTheirEnd(t *testing.T) {
 		m := runtimeKey{Key: settings.Key{Expires: tt.expires}, Revoked: tt.revoked}
 		if got := m.Ends(); !got.Equal(tt.want) {
 			t.Errorf("revoked %s, expires %s: ends %s, want %s", tt.revoked, tt.expires, got, tt.want)
+		}
+	}
+}
+
+// Of two changes that read the same record of a key, one succeeds.
+func TestConcurrentChangesOfAKey(t *testing.T) {
+	t.Parallel()
+	s := New("t:", Deps{
+		Redis: redistest.Client(t, redistest.Start(t)), Logger: slog.New(slog.DiscardHandler), Current: view.New(time.Now), Streams: new(filter.Streams),
+		Apply: func(func(*Callers) (*Callers, error)) {},
+	})
+	change := func(what string, old *runtimeKey) (err error) {
+		switch what {
+		case "rotate":
+			_, err = s.rotateKey(t.Context(), "acme", old, time.Hour)
+		case "revoke":
+			err = s.revokeKey(t.Context(), "acme", old, "ada")
+		}
+		return err
+	}
+	for i, tt := range [][2]string{{"rotate", "rotate"}, {"rotate", "revoke"}, {"revoke", "rotate"}} {
+		m := runtimeKey{Key: settings.Key{ID: fmt.Sprint("ci-", i), Digest: identity.DigestOf(fmt.Sprint(i))}, Revision: 1}
+		if _, err := s.changeKey(t.Context(), "acme", nil, m, ""); err != nil {
+			t.Fatal(err)
+		}
+		read := s.keyring.Of("acme").Get(m.ID)
+		if err := change(tt[0], read); err != nil {
+			t.Errorf("%v: the first: %v", tt, err)
+		}
+		first := s.keyring.Of("acme").Get(m.ID)
+		err := change(tt[1], read)
+		if p, _ := errors.AsType[*problem.Problem](err); p == nil || p.Kind != problem.KeyConflict || !errors.Is(err, errKeyChanged) {
+			t.Errorf("%v: the second: %v, want a conflict", tt, err)
+		}
+		if got := s.keyring.Of("acme").Get(m.ID); got != first || got.Revoked.IsZero() == (tt[0] == "revoke") {
+			t.Errorf("%v: %+v, want the first change", tt, got)
 		}
 	}
 }

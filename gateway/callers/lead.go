@@ -290,7 +290,7 @@ func refuseZeros(spec any) error {
 }
 
 // leadRotates rotates a key that the lead could create.
-func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m runtimeKey) (*filter.Response, error) {
+func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m *runtimeKey) (*filter.Response, error) {
 	overlap := leadOverlap
 	for name, values := range ex.Query {
 		var err error

@@ -3,6 +3,7 @@ package callers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -204,18 +205,22 @@ func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotatePar
 	return answer, refused(err)
 }
 
-// revoke revokes a key.
-func (o Operators) revoke(ctx context.Context, s adminapi.Principal, p keyParams) (none adminapi.NoContent, err error) {
-	m, err := o.find(ctx, p)
-	if err != nil {
-		return none, err
+// revoke revokes a key. It tries again if the key changes meanwhile, so that rotations cannot delay the revocation.
+func (o Operators) revoke(ctx context.Context, s adminapi.Principal, p keyParams) (none adminapi.NoContent, _ error) {
+	for {
+		m, err := o.find(ctx, p)
+		if err != nil {
+			return none, err
+		}
+		if err = o.Keys.revokeKey(ctx, string(p.Org), m, s.Name); !errors.Is(err, errKeyChanged) {
+			return none, refused(err)
+		}
 	}
-	return none, refused(o.Keys.revokeKey(ctx, string(p.Org), m, s.Name))
 }
 
-func (o Operators) find(ctx context.Context, p keyParams) (runtimeKey, error) {
+func (o Operators) find(ctx context.Context, p keyParams) (*runtimeKey, error) {
 	if o.Keys.org(string(p.Org)) == nil {
-		return runtimeKey{}, adminapi.ErrUnknownOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	m, err := o.Keys.madeKey(ctx, string(p.Org), p.ID)
 	return m, refused(err)

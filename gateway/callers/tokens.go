@@ -164,10 +164,11 @@ func (t *Tokens) add(ctx context.Context, next *RevokedToken) error {
 		if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 			return err
 		}
-		if have := t.known.Of(allTokens).Get(next.RecordID()); have != nil && !next.Later(have) {
+		have := t.known.Of(allTokens).Get(next.RecordID())
+		if have != nil && !next.Later(have) {
 			return nil
 		}
-		if done, err := t.known.Swap(ctx, allTokens, next); done || err != nil {
+		if done, err := t.known.Swap(ctx, allTokens, have, next); done || err != nil {
 			return t.applyChanges(done, err)
 		}
 	}

@@ -34,6 +34,7 @@ const (
 
 // Replicated is a record of a Replica. It is stored as JSON, and must not be changed after it has been passed to the replica.
 type Replicated[T any] interface {
+	comparable
 	// RecordID returns the ID of the record, unique within its organisation.
 	RecordID() string
 	// Later reports whether the record is a later state than other, a record with the same ID.
@@ -397,32 +398,35 @@ func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMess
 	return done, err
 }
 
-// Swap writes record to the store and to the replica, in place of the replica's record with the same ID. It writes nothing and returns
-// false if the replica's record is no longer the current one in the store. It returns ErrFull if the organisation has the maximum number of
-// records.
-func (r *Replica[T]) Swap(ctx context.Context, org string, record T) (bool, error) {
-	text, err := json.Marshal(record)
+// Swap writes next to the store and to the replica, in place of old, the record with the same ID that the caller has read with Of, or the
+// zero value if there was none. It writes nothing and returns false if the record has changed since, in the replica or in the store. It
+// returns ErrFull if the organisation has the maximum number of records.
+func (r *Replica[T]) Swap(ctx context.Context, org string, old, next T) (bool, error) {
+	text, err := json.Marshal(next)
 	if err != nil {
 		return false, fmt.Errorf("encode a record: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, one := r.Of(org), &item[T]{id: record.RecordID(), text: string(text), value: record}
-	old := Entry[json.RawMessage]{}
-	if at, ok := known.find(one.id); ok {
-		old = known.items[at].entry
+	known, one := r.Of(org), &item[T]{id: next.RecordID(), text: string(text), value: next}
+	if known.Get(one.id) != old {
+		return false, nil
 	}
-	old.ID = one.id
-	if done, err := r.put(ctx, org, old, one); err != nil || !done {
+	replaced := Entry[json.RawMessage]{}
+	if at, ok := known.find(one.id); ok {
+		replaced = known.items[at].entry
+	}
+	replaced.ID = one.id
+	if done, err := r.put(ctx, org, replaced, one); err != nil || !done {
 		return false, err
 	}
-	r.config.OnAdd(org, record)
+	r.config.OnAdd(org, next)
 	version := mixedVersion
 	if one.entry.Version != "" && one.entry.PreviousVersion == known.version {
 		version = one.entry.Version // nothing else has changed
 	}
-	next := known.with(version)
-	next.set(one)
-	r.publish(map[string]*Records[T]{org: next})
+	records := known.with(version)
+	records.set(one)
+	r.publish(map[string]*Records[T]{org: records})
 	return true, nil
 }

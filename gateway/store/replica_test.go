@@ -69,7 +69,7 @@ func (c *copies) silently(t *testing.T, org, id, text string) {
 
 func swap(t *testing.T, r *store.Replica[*fact], org, id string, revision int) {
 	t.Helper()
-	if done, err := r.Swap(t.Context(), org, &fact{ID: id, Revision: revision}); err != nil || !done {
+	if done, err := r.Swap(t.Context(), org, r.Of(org).Get(id), &fact{ID: id, Revision: revision}); err != nil || !done {
 		t.Fatal(id, done, err)
 	}
 }
@@ -164,7 +164,7 @@ func TestReplicaWritesBack(t *testing.T) {
 		refresh(t, there, "at the start", "old")
 		swap(t, here, "acme", "old", 2)
 		swap(t, here, "acme", "lost", 1)
-		if done, err := here.Swap(t.Context(), "acme", &fact{ID: "ended", Until: all.now.Add(time.Minute)}); !done || err != nil {
+		if done, err := here.Swap(t.Context(), "acme", nil, &fact{ID: "ended", Until: all.now.Add(time.Minute)}); !done || err != nil {
 			t.Fatal(done, err)
 		}
 		c.Empty(t)
@@ -325,7 +325,7 @@ func TestReplicaSwapsWhatItKnows(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
 	here, there := all.open(), all.open()
 	swap(t, here, "acme", "a", 1)
-	if done, err := there.Swap(t.Context(), "acme", &fact{ID: "a", Revision: 1}); done || err != nil {
+	if done, err := there.Swap(t.Context(), "acme", nil, &fact{ID: "a", Revision: 1}); done || err != nil {
 		t.Errorf("a swap without knowledge: %t, %v, want no change", done, err)
 	}
 	refresh(t, there, "afterwards", "a")
@@ -336,6 +336,24 @@ func TestReplicaSwapsWhatItKnows(t *testing.T) {
 	}
 }
 
+// Of two changes in one gateway that replace the same record, one succeeds, whichever revision the other has.
+func TestReplicaSwapsWhatWasRead(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	r := all.open()
+	var read *fact
+	for _, revision := range []int{1, 2} {
+		swap(t, r, "acme", "a", revision)
+		for _, other := range []int{revision, revision + 1} {
+			if done, err := r.Swap(t.Context(), "acme", read, &fact{ID: "a", Revision: other, Until: all.now.Add(time.Hour)}); done || err != nil {
+				t.Errorf("change to revision %d in place of %+v: %t, %v, want no change", other, read, done, err)
+			}
+		}
+		if read = r.Of("acme").Get("a"); read.Revision != revision || !read.Until.IsZero() {
+			t.Errorf("%+v, want the first change to revision %d", read, revision)
+		}
+	}
+}
+
 // An organisation has no more records than it may.
 func TestReplicaIsBounded(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
@@ -343,7 +361,7 @@ func TestReplicaIsBounded(t *testing.T) {
 	for i := range 300 {
 		swap(t, r, "acme", fmt.Sprint(i), 1)
 	}
-	if _, err := r.Swap(t.Context(), "acme", &fact{ID: "more"}); !errors.Is(err, store.ErrFull) {
+	if _, err := r.Swap(t.Context(), "acme", nil, &fact{ID: "more"}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("one more: %v, want ErrFull", err)
 	}
 	swap(t, r, "acme", "7", 2)
@@ -372,7 +390,7 @@ func TestReplicaWithoutStore(t *testing.T) {
 			t.Errorf("Refresh: %t, %v, want %t and ErrUnavailable", changed, err, want)
 		}
 	}
-	if _, err := r.Swap(t.Context(), "acme", &fact{ID: "a"}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := r.Swap(t.Context(), "acme", nil, &fact{ID: "a"}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Swap: %v, want ErrUnavailable", err)
 	}
 	if good, err := r.State(); !good.IsZero() || !errors.Is(err, store.ErrUnavailable) {
