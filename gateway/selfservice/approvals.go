@@ -100,8 +100,11 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 	if err := s.notOwn(c, r); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(r.Refusals, func(f approval.Refusal) bool { return strings.HasPrefix(f.By, "budget organisation ") }) {
-		return problem.Forbidden.New("a budget of the organisation refused the call, so only an approver can answer this request")
+	for _, f := range r.Refusals {
+		if budget, ok := strings.CutPrefix(f.By, "budget "); ok && !s.ownBudget(c, budget) {
+			return problem.Forbidden.Newf("budget %s is not a budget of team %s or of its keys, so only an approver can answer this request",
+				budget, c.Team)
+		}
 	}
 	bound := s.grants(c).PerHour
 	if r.Per == approval.PerRun {
@@ -112,6 +115,20 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 			c.Team, bound, r.Per)
 	}
 	return nil
+}
+
+// ownBudget reports whether the budget with the given name, such as "team research per_hour", belongs to the caller's team or to a key of
+// the team. A call that changes another team's resource can exceed a budget of that team.
+func (s *Service) ownBudget(c *identity.Caller, name string) bool {
+	if strings.HasPrefix(name, "team "+c.Team+" ") {
+		return true
+	}
+	for k := range s.deps.Org(c.Org).AllKeys() {
+		if k.Team == c.Team && strings.HasPrefix(name, "key "+k.ID+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // mayAnswer returns the reason why a caller cannot answer the approval requests of its team, or nil if the caller can answer them.

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -313,8 +314,8 @@ func TestLeadsGrantForTheirTeam(t *testing.T) {
 	}, under(approvableCeiling), team(letting))
 }
 
-// Without the setting leads answer nothing, and a refusal by a budget of the organisation is not
-// theirs to lift.
+// Without the setting leads answer nothing. They lift the budgets of their team and of its keys, but not those of the organisation and of other
+// teams.
 func TestLeadsGrantWhatAnOperatorLets(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", under(approvableCeiling), team(""))
@@ -328,8 +329,30 @@ func TestLeadsGrantWhatAnOperatorLets(t *testing.T) {
 		d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    budget: {per_hour: 0.1, approvable: true}", 1)
 	})
 	id = refusedWith(t, d.ask(t, request("POST", "/v2/pods", "key_mate", podL4)), 402)
-	if a := d.answers(t, "key_lead", id, "grant"); a.Status != 403 || !strings.Contains(a.Body, "budget of the organisation") {
+	if a := d.answers(t, "key_lead", id, "grant"); a.Status != 403 || !strings.Contains(a.Body, "budget organisation per_hour is not a budget of team research") {
 		t.Errorf("a budget of the organisation: %d %s, want 403", a.Status, a.Body)
+	}
+	d = openDoor(t, "http", team(", grants: {per_hour: 8}"), func(d *door) {
+		for _, old := range []string{"{per_hour: 9}", "{per_hour: 8, per_day: 90}"} {
+			d.text = strings.Replace(d.text, old, "{per_hour: 0.5, approvable: true}", 1)
+		}
+		d.text = strings.Replace(d.text, "owner: mo}", "owner: mo, budget: {per_hour: 0.5, approvable: true}}", 1)
+	})
+	for _, tt := range []struct {
+		owner, budget string
+		want          int
+	}{{"key_platform", "team platform", 403}, {"key_mate", "team research", 200}} {
+		made := d.ask(t, request("POST", "/v2/pods", tt.owner, podL4))
+		pod := fmt.Sprint(field(t, made.Body, "id"))
+		refused := d.ask(t, request("PATCH", "/v2/pods/"+pod, "key_mate", `{"disk":2000}`))
+		id = refusedWith(t, refused, 402)
+		a := d.answers(t, "key_lead", id, "grant")
+		if a.Status != tt.want || !strings.Contains(a.Body, "budget "+tt.budget+" per_hour") {
+			t.Errorf("%s: %d %s, want %d", tt.budget, a.Status, a.Body, tt.want)
+		}
+		if a.Status == 200 && !strings.Contains(a.Body, "budget key key_mate per_hour") {
+			t.Errorf("%s: %s, want the key's budget lifted too", tt.budget, a.Body)
+		}
 	}
 }
 
