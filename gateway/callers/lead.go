@@ -205,9 +205,7 @@ func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []teamKey {
 		if r.Team != l.caller.Team || m == nil {
 			continue
 		}
-		lives := m.Revoked.IsZero()
-		expired := !m.Expires.IsZero() && !m.Expires.After(now)
-		list = append(list, teamKey{r, lives && !expired && l.mayRotate(m.Key), lives && mayRevoke(&m.Key)})
+		list = append(list, teamKey{r, !m.ended(now) && l.mayRotate(m.Key), m.Revoked.IsZero() && mayRevoke(&m.Key)})
 	}
 	for _, r := range s.configuredKeys(org, used) {
 		if r.Digests = nil; r.Team == l.caller.Team {
@@ -252,13 +250,13 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		}
 		return nil, refusal
 	}
-	n := 0
+	n, now := 0, s.deps.Now()
 	known := s.keyring.Of(ex.Caller.Org)
 	if old := known.Get(k.ID); old != nil && old.Team != l.caller.Team {
 		return nil, taken(ex.Caller.Org, k.ID) // the resources and the spending of the old key belong to another team
 	}
 	for _, m := range known.All() {
-		if m.Team == l.caller.Team && m.Revoked.IsZero() {
+		if m.Team == l.caller.Team && !m.ended(now) {
 			n++
 		}
 	}

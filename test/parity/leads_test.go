@@ -168,6 +168,21 @@ func TestLeadsThatView(t *testing.T) {
 	})
 }
 
+// A lead makes keys until its team has 100 that are in force.
+func TestLeadsMakeAHundredKeys(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", lead)
+	for i := range 100 {
+		d.make(t, fmt.Sprintf(`{"id":"short-%d","team":"research","expires":"2026-11-21T12:00:00Z"}`, i))
+	}
+	for _, want := range []int{409, 201} {
+		if a := d.ask(t, request("POST", "/tollgate/keys", "key_research", `{"id":"more","limits":{"minute":50}}`)); a.Status != want {
+			t.Errorf("at %s: %d %s, want %d", d.clock.Now(), a.Status, a.Body, want)
+		}
+		d.advance(24 * time.Hour)
+	}
+}
+
 // Changes by a lead are in the audit log, before and behind, without the secret.
 func TestLeadsAreAudited(t *testing.T) {
 	t.Parallel()
