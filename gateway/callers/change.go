@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -29,13 +30,17 @@ type keyResponse struct {
 	Key    settings.KeyRecord `json:"key"`
 }
 
-// parseKey parses the specification of a key, which has the fields of a key in the configuration.
+// parseKey parses the specification of a key, which has the fields of a key in the configuration except moved_from.
 func parseKey(spec string) (settings.Key, error) {
 	var k settings.Key
 	if len(spec) > maxSpec {
 		return k, problem.Invalid.Newf("key specification exceeds %d bytes", maxSpec)
 	}
-	return k, invalidKey(strictyaml.Decode("key", []byte(spec), &k))
+	err := strictyaml.Decode("key", []byte(spec), &k)
+	if err == nil && k.MovedFrom != "" {
+		err = fault.Errorf("moved_from", "is supported only for keys in the configuration")
+	}
+	return k, invalidKey(err)
 }
 
 // invalidKey returns a problem that lists every error in a specification, or nil if err is nil.

@@ -204,6 +204,7 @@ func TestKeyConflicts(t *testing.T) {
 		"an end in the past":             {"acme", `{"id":"x","expires":"2020-01-01T00:00:00Z"}`, 422},
 		"a quota below zero":             {"acme", `{"id":"x","limits":{"minute":-1}}`, 422},
 		"a member there is not":          {"acme", `{"id":"x","admin":true}`, 422},
+		"a former team":                  {"acme", `{"id":"x","team":"research","moved_from":"tiny"}`, 422},
 		"a member twice":                 {"acme", `{"id":"x","id":"y"}`, 422},
 		"an address with too much":       {"acme", `{"id":"x","addresses":["10.1.2.3/8"]}`, 422},
 		"an owner who steers a terminal": {"acme", `{"id":"x","owner":"\u001b[2J"}`, 422},

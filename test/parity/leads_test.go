@@ -74,6 +74,7 @@ func TestLeadsMakeKeys(t *testing.T) {
 			"a member twice":               {"key_research", "POST", "/tollgate/keys", `{"id":"x","id":"y"}`, 400},
 			"YAML":                         {"key_research", "POST", "/tollgate/keys", `id: x`, 400},
 			"an unknown member":            {"key_research", "POST", "/tollgate/keys", `{"id":"x","admin":true}`, 422},
+			"a former team":                {"key_research", "POST", "/tollgate/keys", `{"id":"x","limits":{"minute":50},"moved_from":"ops"}`, 422},
 			"an id that is taken":          {"key_research", "POST", "/tollgate/keys", `{"id":"intern","limits":{"minute":50}}`, 409},
 			"a key of the file":            {"key_research", "DELETE", "/tollgate/keys/key_tiny", "", 404},
 			"itself":                       {"key_research", "POST", "/tollgate/keys/key_research/rotate", "", 404},
