@@ -125,12 +125,13 @@ func TestUnusablePersistedBundles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := filepath.Join(t.TempDir(), "kept.tar.gz")
 			replaceFile(t, kept, raw)
+			var log bytes.Buffer
 			e, err := policies.NewEngine(unhurried(), map[string]policies.Config{
 				"acme": {Bundle: &policies.Bundle{
 					URL: egress.UnrestrictedURL("http://127.0.0.1:1/"), AllowUnsigned: true, Persist: files.UnrestrictedTarget(kept),
 				}},
 				"globex": {},
-			}, policies.Deps{})
+			}, policies.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				t.Fatalf("NewEngine: %v", err)
 			}
@@ -143,6 +144,9 @@ func TestUnusablePersistedBundles(t *testing.T) {
 			}
 			if s := e.Status()[0]; s.Revision != "" || s.Err == nil || !strings.Contains(s.Err.Error(), kept) {
 				t.Errorf("status %+v, want no revision and an error that names %s", s, kept)
+			}
+			if text := log.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, "persisted policy bundle rejected") || !strings.Contains(text, kept) {
+				t.Errorf("log: %s\nwant one error that names %s", text, kept)
 			}
 		})
 	}

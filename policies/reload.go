@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -73,6 +74,13 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	for _, take := range took {
 		take()
+	}
+	for _, org := range slices.Sorted(maps.Keys(e.sources)) {
+		source := e.sources[org]
+		if _, _, err := source.Status(); err != nil && source.Current().Digest() == "" {
+			e.deps.Logger.LogAttrs(ctx, slog.LevelError, "persisted policy bundle rejected, waiting for the download",
+				slog.String("org", org), slog.String("fault", err.Error()))
+		}
 	}
 	e.states.Store(&next)
 	return nil
