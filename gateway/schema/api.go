@@ -53,9 +53,8 @@ type Operation struct {
 
 // Parameter is a parameter of an operation.
 type Parameter struct {
-	Name        string
-	Description string
-	Required    bool
+	Name     string
+	Required bool
 	// Type is the JSON type of the value, or of the elements of a list: "string", "integer" or "boolean".
 	Type string
 	// List is true if the value is a comma-separated list.
@@ -116,61 +115,22 @@ func (a *API) Subset(ids map[string]bool) []byte {
 	return text
 }
 
-// Parts of an OpenAPI document. They do not include schemas, which are compiled directly from the text.
-type (
-	openAPIDocument struct {
-		Paths      map[string]map[string]json.RawMessage
-		Components struct {
-			Parameters map[string]openAPIParameter
-			Schemas    map[string]json.RawMessage
-		}
-	}
-	openAPIOperation struct {
-		OperationID string
-		Tags        []string
-		Parameters  []openAPIReference
-		RequestBody *struct {
-			Required bool
-			Content  map[string]struct{ Schema openAPIReference }
-		}
-		Responses map[string]struct {
-			Content map[string]json.RawMessage
-		}
-	}
-	openAPIParameter struct {
-		Name, In, Description string
-		Required              bool
-		Explode               *bool
-		Schema                openAPIType
-	}
-	openAPIType struct {
-		Ref     string `json:"$ref"`
-		Type    string
-		Items   *openAPIType
-		Default any
-		Maximum int
-	}
-	openAPIReference struct {
-		Ref string `json:"$ref"`
-	}
-)
-
 func load(text []byte) (*API, error) {
-	var doc openAPIDocument
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("parse the API description: %w", err)
-	}
 	src, err := newSource(text)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
 	}
-	b, err := newBuilder(newDocument(text), src, &doc)
+	paths, ok := src.at("/paths").(map[string]any)
+	if !ok {
+		return nil, errors.New("parse the API description: paths is missing")
+	}
+	b, err := newBuilder(newDocument(text), src)
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
 	api := &API{document: b.document, byID: make(map[string]*Operation)}
-	for path, item := range doc.Paths {
-		ops, err := b.operations(path, item)
+	for path := range paths {
+		ops, err := b.operations(path, object(paths, path))
 		if err != nil {
 			return nil, fmt.Errorf("compile the API description: %s: %w", path, err)
 		}
@@ -192,7 +152,7 @@ func load(text []byte) (*API, error) {
 type builder struct {
 	*document
 	src        *source
-	parameters map[string]placed
+	parameters map[string]placed // by reference
 }
 
 // placed is a parameter with its location (query, path or header).
@@ -201,11 +161,12 @@ type placed struct {
 	Parameter
 }
 
-func newBuilder(of *document, src *source, doc *openAPIDocument) (*builder, error) {
+func newBuilder(of *document, src *source) (*builder, error) {
 	b := &builder{document: of, src: src, parameters: make(map[string]placed)}
-	var err error
-	for name, p := range doc.Components.Parameters {
-		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, p); err != nil {
+	all := src.schemaAt("/components/parameters")
+	for name := range all {
+		var err error
+		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, object(all, name)); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", name, err)
 		}
 	}
@@ -220,54 +181,39 @@ func (b *builder) validator(pointer string) (*validator, error) {
 	return &validator{document: b.document, pointer: pointer}, nil
 }
 
-func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
+func (b *builder) parameter(name string, node map[string]any) (placed, error) {
 	v, err := b.validator("/components/parameters/" + name + "/schema")
 	if err != nil {
 		return placed{}, err
 	}
-	out := placed{in: p.In, Parameter: Parameter{
-		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), Maximum: p.Schema.Maximum, validator: v,
+	schema := object(node, "schema")
+	most, _ := integer(schema, "maximum")
+	out := placed{in: text(node, "in"), Parameter: Parameter{
+		Name: text(node, "name"), Required: node["required"] == true, Type: b.typeOf(schema), Maximum: int(most), validator: v,
 	}}
-	if p.Schema.Default != nil {
-		out.Default = fmt.Sprint(p.Schema.Default)
+	if has(schema, "default") {
+		out.Default = fmt.Sprint(schema["default"])
 	}
 	if out.Type == "array" {
-		if p.Explode == nil {
+		explode, given := node["explode"].(bool)
+		if !given {
 			return placed{}, errors.New("parameter of type array must set explode")
 		}
-		out.List, out.Repeats, out.Type = !*p.Explode, *p.Explode, b.typeOf(*p.Schema.Items)
+		out.List, out.Repeats, out.Type = !explode, explode, b.typeOf(schema["items"])
 	}
 	return out, nil
 }
 
-func (b *builder) typeOf(t openAPIType) string {
-	if t.Ref == "" {
-		return t.Type
-	}
-	node, _ := b.src.at(strings.TrimPrefix(t.Ref, "#")).(map[string]any)
-	s, _ := node["type"].(string)
-	return s
-}
+// typeOf returns the type of the values that a schema or a reference to it describes.
+func (b *builder) typeOf(schema any) string { return text(b.src.follow(schema), "type") }
 
-func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*Operation, error) {
-	var shared []openAPIReference
-	if raw, ok := item["parameters"]; ok {
-		if err := json.Unmarshal(raw, &shared); err != nil {
-			return nil, err
-		}
-	}
-	var ops []*Operation
+func (b *builder) operations(path string, item map[string]any) (ops []*Operation, err error) {
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
-		raw, ok := item[strings.ToLower(method)]
-		if !ok {
+		name := strings.ToLower(method)
+		if !has(item, name) {
 			continue
 		}
-		var desc openAPIOperation
-		if err := json.Unmarshal(raw, &desc); err != nil {
-			return nil, fmt.Errorf("%s: %w", method, err)
-		}
-		desc.Parameters = append(slices.Clone(shared), desc.Parameters...)
-		op, err := b.operation(method, path, &desc)
+		op, err := b.operation(method, path, object(item, name), list(item, "parameters"))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
@@ -276,20 +222,22 @@ func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*O
 	return ops, nil
 }
 
-func (b *builder) operation(method, path string, desc *openAPIOperation) (*Operation, error) {
-	op := &Operation{
-		ID: desc.OperationID, Method: method, Path: path,
-		Mutates: method != http.MethodGet, document: b.document,
-		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
-	}
-	if len(desc.Tags) != 1 || op.ID == "" {
+// operation returns an operation. shared are the parameters of its path.
+func (b *builder) operation(method, path string, node map[string]any, shared []any) (*Operation, error) {
+	id, tags := text(node, "operationId"), words(list(node, "tags"))
+	if len(tags) != 1 || id == "" {
 		return nil, errors.New("operation must have an operationId and exactly one tag")
 	}
-	op.Tag = desc.Tags[0]
-	for _, ref := range desc.Parameters {
-		p, ok := b.parameters[ref.Ref]
+	op := &Operation{
+		ID: id, Method: method, Path: path, Tag: tags[0],
+		Mutates: method != http.MethodGet, document: b.document,
+		bodyRules: bodyRules(id), queryRules: queryRules(id),
+	}
+	for _, item := range slices.Concat(shared, list(node, "parameters")) {
+		reference, _ := item.(map[string]any)
+		p, ok := b.parameters[text(reference, "$ref")]
 		if !ok {
-			return nil, fmt.Errorf("unknown parameter %q", ref.Ref)
+			return nil, fmt.Errorf("unknown parameter %q", text(reference, "$ref"))
 		}
 		switch p.in {
 		case "query":
@@ -300,7 +248,8 @@ func (b *builder) operation(method, path string, desc *openAPIOperation) (*Opera
 			op.Headers = append(op.Headers, p.Parameter)
 		}
 	}
-	for code, r := range desc.Responses {
+	responses := object(node, "responses")
+	for code := range responses {
 		status, err := strconv.Atoi(code)
 		if err != nil || status < 200 || status > 299 {
 			continue
@@ -308,20 +257,20 @@ func (b *builder) operation(method, path string, desc *openAPIOperation) (*Opera
 		if op.SuccessStatus == 0 || status < op.SuccessStatus {
 			op.SuccessStatus = status
 		}
-		if _, ok := r.Content["text/event-stream"]; ok {
+		if has(object(object(responses, code), "content"), "text/event-stream") {
 			op.Streams = true
 		}
 	}
-	return op, b.addBody(op, desc)
+	return op, b.addBody(op, node)
 }
 
-func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
-	if desc.RequestBody == nil {
+func (b *builder) addBody(op *Operation, node map[string]any) (err error) {
+	if !has(node, "requestBody") {
 		return nil
 	}
-	op.HasBody, op.BodyRequired = true, desc.RequestBody.Required
-	pointer := strings.TrimPrefix(desc.RequestBody.Content["application/json"].Schema.Ref, "#")
-	var err error
+	op.HasBody, op.BodyRequired = true, object(node, "requestBody")["required"] == true
+	ref, _ := resolve(node, bodySchema).(string)
+	pointer := strings.TrimPrefix(ref, "#")
 	if op.body, err = b.validator(pointer); err != nil {
 		return err
 	}

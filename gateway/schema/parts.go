@@ -93,15 +93,6 @@ func schemaOf(body map[string]any) any {
 	return media["schema"]
 }
 
-// follow returns the object at a node. If the node is a reference, follow resolves it.
-func (o *outline) follow(node any) map[string]any {
-	m, _ := node.(map[string]any)
-	if ref := text(m, "$ref"); ref != "" {
-		return o.schemaAt(strings.TrimPrefix(ref, "#"))
-	}
-	return m
-}
-
 // maxVisits is the maximum number of schemas that are read from one description. A schema counts each time a reference leads to it.
 const maxVisits = 1 << 20
 

@@ -54,6 +54,15 @@ func (s *source) schemaAt(pointer string) map[string]any {
 	return m
 }
 
+// follow returns the object at a node. If the node is a reference, follow resolves it.
+func (s *source) follow(node any) map[string]any {
+	m, _ := node.(map[string]any)
+	if ref := text(m, "$ref"); ref != "" {
+		return s.schemaAt(strings.TrimPrefix(ref, "#"))
+	}
+	return m
+}
+
 // inPlace calls f for the schema at pointer, and for every schema that this schema applies to the same value, by reference or as a branch.
 func (s *source) inPlace(pointer string, f func(pointer string, schema map[string]any)) {
 	node := s.schemaAt(pointer)
