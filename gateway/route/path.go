@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -90,21 +91,8 @@ func escaped(s string) (byte, bool) {
 	if len(s) < 3 {
 		return 0, false
 	}
-	hi, ok1 := unhex(s[1])
-	lo, ok2 := unhex(s[2])
-	return hi<<4 | lo, ok1 && ok2
-}
-
-func unhex(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10, true
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10, true
-	}
-	return 0, false
+	b, err := strconv.ParseUint(s[1:3], 16, 8)
+	return byte(b), err == nil
 }
 
 // unescape decodes all valid escapes of s.

@@ -171,54 +171,45 @@ func (n *node) child(seg string) (*node, error) {
 // Dialect returns the dialect in which an error about a path is reported. The path need not match a route: the result is the dialect of the
 // last literal segment that the path has in common with a route, or V2 if they have no segment in common.
 func (t *Table) Dialect(path string) Dialect {
-	d := V2
+	d, _ := t.walk(path)
+	return d
+}
+
+// walk follows a path as far as it has segments in common with a route. It returns the result of Dialect, and the start index of the part
+// matched by {name...}, or the length of the path.
+func (t *Table) walk(path string) (d Dialect, rest int) {
+	d, rest = V2, len(path)
 	if t == nil {
-		return d
+		return d, rest
 	}
-	n := t.root
+	n, at := t.root, 1
 	for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if n.rest != nil && strings.HasPrefix(path, "/") {
+			rest = min(rest, at)
+		}
+		at += len(seg) + 1
 		next := n.static[seg]
 		if next != nil {
 			d = next.dialect
 		} else if next = n.param; next == nil {
-			return d
-		}
-		n = next
-	}
-	return d
-}
-
-// rest returns the start index of the part matched by {name...}, or the length of the path.
-func (t *Table) rest(path string) int {
-	n, at := t.root, 1
-	for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if n.rest != nil && strings.HasPrefix(path, "/") {
-			return at
-		}
-		next := n.static[seg]
-		if next == nil {
-			next = n.param
-		}
-		if next == nil {
 			break
 		}
 		n = next
-		at += len(seg) + 1
 	}
-	return len(path)
+	return d, rest
 }
 
 // Match finds the route for a method and a path. path is the path of the request target as received, without the query. Literal segments
 // take precedence over parameters. If no route matches, the error is [ErrNotFound], a [*MethodError] or a [*PathError].
 func (t *Table) Match(method, path string) (Match, error) {
-	rest := t.rest(path)
+	dialect, rest := t.walk(path)
 	if err := checkPath(path[:rest]); err != nil {
 		return Match{}, err
 	}
 	if err := checkRest(path[rest:]); err != nil {
 		return Match{}, err
 	}
-	if t.Dialect(path) == V1 {
+	if dialect == V1 {
 		path = dropEmptySegments(path)
 	}
 	n := t.root
