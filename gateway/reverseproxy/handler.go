@@ -96,37 +96,26 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, ex *filter.Exc
 	if r.ContentLength == 0 {
 		return
 	}
-	d := &deadline{w: w, patience: h.BodyTimeout}
-	d.set()
-	ex.SetBodySource(&source{body: r.Body, deadline: d})
+	b := &source{body: r.Body, w: w, patience: h.BodyTimeout}
+	b.setDeadline(time.Now().Add(b.patience))
+	ex.SetBodySource(b)
 }
 
-// deadline sets the read deadline of a request body. The deadline is removed only after the complete body was read. If the body was not
-// read to its end, the deadline stays set, because the net/http server reads the rest after the response and would otherwise wait
-// indefinitely.
-type deadline struct {
-	w        http.ResponseWriter
-	patience time.Duration
-}
-
-// Some ResponseWriters do not support deadlines; ResponseWriters of network connections do.
-func (d *deadline) set() {
-	if d.patience > 0 {
-		_ = http.NewResponseController(d.w).SetReadDeadline(time.Now().Add(d.patience))
-	}
-}
-
-func (d *deadline) lift() {
-	if d.patience > 0 {
-		_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
-	}
-}
-
-// source reads a request body. For a large body, the time limit applies to each MiB separately.
+// source reads a request body with a deadline. For a large body, the time limit applies to each MiB separately. The deadline is removed only
+// after the complete body was read. If the body was not read to its end, the deadline stays set, because the net/http server reads the rest
+// after the response and would otherwise wait indefinitely.
 type source struct {
 	body     io.Reader
-	deadline *deadline
+	w        http.ResponseWriter
+	patience time.Duration // 0 for no limit
 	read     int
+}
+
+// setDeadline sets the read deadline. Some ResponseWriters do not support deadlines; ResponseWriters of network connections do.
+func (s *source) setDeadline(t time.Time) {
+	if s.patience > 0 {
+		_ = http.NewResponseController(s.w).SetReadDeadline(t)
+	}
 }
 
 // Read implements io.Reader.
@@ -135,10 +124,10 @@ func (s *source) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if s.read += n; s.read >= part {
 		s.read -= part
-		s.deadline.set()
+		s.setDeadline(time.Now().Add(s.patience))
 	}
 	if errors.Is(err, io.EOF) {
-		s.deadline.lift()
+		s.setDeadline(time.Time{})
 	}
 	return n, err
 }

@@ -54,10 +54,10 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	go pass(true, worker, peer, &ex.Event.BytesIn)
 	go pass(false, peer, worker, &ex.Event.BytesOut)
 	first := <-ends
-	switch half, ok := caller.(interface{ CloseWrite() error }); {
+	switch {
 	case first.ofCaller:
 		_ = worker.Close() // the worker cannot be half-closed
-	case ok && first.err == nil && half.CloseWrite() == nil:
+	case first.err == nil && wire.CloseWrite(caller) == nil:
 		_ = caller.SetReadDeadline(time.Now().Add(lingerTime))
 	default:
 		_ = caller.Close()
