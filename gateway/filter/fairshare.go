@@ -3,10 +3,6 @@ package filter
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
 // FairShare prevents one team of an organisation from using up the platform's rate limit for the whole account. It is the last stage, so
@@ -24,9 +20,7 @@ func (FairShare) Request(_ context.Context, ex *Exchange) error {
 	}
 	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, ex.Tenant.Weights[ex.Caller.Team])
 	if !ok {
-		seconds := max(1, int64((wait+time.Second-1)/time.Second))
-		return problem.RateLimited.New("the platform account is close to its rate limit and the team has used its share; try again later").
-			With("Retry-After", strconv.FormatInt(seconds, 10))
+		return rateLimited("the platform account is close to its rate limit and the team has used its share; try again later", wait)
 	}
 	ex.Admission.shared = true
 	return nil

@@ -26,12 +26,7 @@ func NewGuard(attempts, anonymous *ratelimit.AddressLimiter, exempt []netip.Pref
 
 // countFailure counts a failed attempt of an address and returns 429 if there were too many.
 func (g *Guard) countFailure(peer string) error {
-	if addr, limited := g.address(peer); limited {
-		if ok, wait := g.attempts.Take(addr); !ok {
-			return tooMany("requests without a valid key", wait)
-		}
-	}
-	return nil
+	return g.count(g.attempts, peer, "requests without a valid key")
 }
 
 // Attempt counts a failed attempt in advance. The caller calls undo if the attempt succeeds. If the address has no attempts left, nothing
@@ -49,9 +44,14 @@ func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 
 // countAnonymous counts an anonymous request of an address and returns 429 if there were too many.
 func (g *Guard) countAnonymous(peer string) error {
+	return g.count(g.anonymous, peer, "anonymous requests")
+}
+
+// count counts a request of an address and returns 429 if there were too many. what names the requests that the limiter counts.
+func (g *Guard) count(l *ratelimit.AddressLimiter, peer, what string) error {
 	if addr, limited := g.address(peer); limited {
-		if ok, wait := g.anonymous.Take(addr); !ok {
-			return tooMany("anonymous requests", wait)
+		if ok, wait := l.Take(addr); !ok {
+			return rateLimited("too many "+what+" from this address", wait)
 		}
 	}
 	return nil
@@ -71,8 +71,8 @@ func (g *Guard) address(peer string) (addr netip.Addr, limited bool) {
 	return addr, addr.IsValid() && !slices.ContainsFunc(g.exempt, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-func tooMany(what string, wait time.Duration) error {
+// rateLimited returns a 429 that permits a retry after the time wait.
+func rateLimited(detail string, wait time.Duration) error {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return problem.RateLimited.New("too many "+what+" from this address").
-		With("Retry-After", strconv.FormatInt(seconds, 10))
+	return problem.RateLimited.New(detail).With("Retry-After", strconv.FormatInt(seconds, 10))
 }
