@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 	peer := envoy.Peer{Name: "gateway.example", Secrets: "/etc/envoy/tollgate"}
 	for _, topology := range []envoy.Topology{envoy.InLine, envoy.ExtProc} {
 		g := group(topology)
-		g.Certificate, g.Key, g.HTTP3, g.TrustedHops = []byte("the chain"), []byte("the key"), true, 1
+		g.Certificates, g.HTTP3, g.TrustedHops = []envoy.Certificate{{Chain: []byte("the chain"), Key: []byte("the key")}}, true, 1
 		g.Data, g.Door = peer, peer
 		g.Runs = envoy.Runs{Paths: "/v2/[^/]+/run", Balanced: "/lb/", Domain: "*.lb.example.com"}
 		golden(t, string(topology), rendered(t, g))

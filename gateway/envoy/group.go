@@ -39,10 +39,8 @@ type Group struct {
 	Listen netip.AddrPort
 	// TrustedHops is the number of proxies in front of Envoy that append to X-Forwarded-For.
 	TrustedHops uint32
-	// Certificate and Key are the PEM-encoded certificate and key of the listener, or nil without TLS.
-	Certificate, Key []byte
-	// Further holds additional certificates for other host names.
-	Further []Certificate
+	// Certificates holds the certificates of the listener, one for each host name, or nil without TLS.
+	Certificates []Certificate
 	// HTTP3 adds an HTTP/3 listener on the UDP port of Listen. It requires a certificate.
 	HTTP3 bool
 
@@ -247,29 +245,22 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 	return all
 }
 
-// certificates returns the certificates of the listener, and the names of their secrets in the same order.
-func (g *Group) certificates() (names []string, all []Certificate) {
-	if g.Certificate == nil {
-		return nil, nil
-	}
-	all = append([]Certificate{{g.Certificate, g.Key}}, g.Further...)
-	for i := range all {
-		names = append(names, strings.TrimSuffix(fmt.Sprint(certificateName, "_", i), "_0"))
-	}
-	return names, all
-}
+// secretName returns the name of the secret with certificate i of the listener.
+func secretName(i int) string { return strings.TrimSuffix(fmt.Sprint(certificateName, "_", i), "_0") }
 
 // secrets returns the certificates of the listener and of the trace receiver as secrets.
-func (g *Group) secrets() []types.Resource {
-	names, all := g.certificates()
-	if g.Tracing.Certificate != nil {
-		names, all = append(names, tracingName), append(all, Certificate{g.Tracing.Certificate, g.Tracing.Key})
+func (g *Group) secrets() (list []types.Resource) {
+	for i, c := range g.Certificates {
+		list = append(list, secret(secretName(i), c))
 	}
-	list := make([]types.Resource, len(all))
-	for i, c := range all {
-		list[i] = &tlsv3.Secret{Name: names[i], Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-			CertificateChain: inline(c.Chain), PrivateKey: inline(c.Key),
-		}}}
+	if g.Tracing.Certificate != nil {
+		list = append(list, secret(tracingName, Certificate{g.Tracing.Certificate, g.Tracing.Key}))
 	}
 	return list
+}
+
+func secret(name string, c Certificate) *tlsv3.Secret {
+	return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+		CertificateChain: inline(c.Chain), PrivateKey: inline(c.Key),
+	}}}
 }

@@ -53,10 +53,10 @@ func Groups(c *settings.Config) []Group {
 			Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
-			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
+			groups[i].Certificates = []Certificate{{[]byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())}}
 		}
 		for _, t := range g.Certificates {
-			groups[i].Further = append(groups[i].Further, Certificate{Chain: []byte(t.Certificate.Reveal()), Key: []byte(t.Key.Reveal())})
+			groups[i].Certificates = append(groups[i].Certificates, Certificate{[]byte(t.Certificate.Reveal()), []byte(t.Key.Reveal())})
 		}
 	}
 	return groups

@@ -29,7 +29,7 @@ import (
 // listeners returns the listeners for callers.
 func (g *Group) listeners(b *builder) []types.Resource {
 	var encryption *corev3.TransportSocket
-	if g.Certificate != nil {
+	if g.Certificates != nil {
 		encryption = socketOf(b, "envoy.transport_sockets.tls", g.callersTLS("h2", "http/1.1"))
 	}
 	tcp := g.listener(b, encryption, func(*managerv3.HttpConnectionManager) {})
@@ -104,10 +104,9 @@ func (g *Group) quic(b *builder) *listenerv3.Listener {
 
 // callersTLS returns the TLS context of a listener for callers. With several certificates, Envoy selects one by the requested host name.
 func (g *Group) callersTLS(protocols ...string) *tlsv3.DownstreamTlsContext {
-	names, _ := g.certificates()
-	secrets := make([]*tlsv3.SdsSecretConfig, len(names))
-	for i, name := range names {
-		secrets[i] = &tlsv3.SdsSecretConfig{Name: name, SdsConfig: fromADS()}
+	secrets := make([]*tlsv3.SdsSecretConfig, len(g.Certificates))
+	for i := range secrets {
+		secrets[i] = &tlsv3.SdsSecretConfig{Name: secretName(i), SdsConfig: fromADS()}
 	}
 	return &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},

@@ -81,7 +81,9 @@ func TestVersionsFollowContent(t *testing.T) {
 			[]string{resource.ClusterType},
 		},
 		{
-			"TLS to callers", envoy.InLine, func(g *envoy.Group) { g.Certificate, g.Key = []byte("chain"), []byte("key") },
+			"TLS to callers", envoy.InLine, func(g *envoy.Group) {
+				g.Certificates = []envoy.Certificate{{Chain: []byte("chain"), Key: []byte("key")}}
+			},
 			[]envoy.Gateway{one, two},
 			[]string{resource.ListenerType, resource.SecretType},
 		},
@@ -124,7 +126,7 @@ func TestWhatEnvoyWouldRefuseIsNotServed(t *testing.T) {
 // Private keys are in the snapshot and nowhere else.
 func TestRenderLeavesPrivateKeysOut(t *testing.T) {
 	g := group(envoy.InLine)
-	g.Certificate, g.Key = []byte("the chain"), []byte("the private key")
+	g.Certificates = []envoy.Certificate{{Chain: []byte("the chain"), Key: []byte("the private key")}}
 	s := snapshot(t, g, gateway("10.0.0.1"))
 	if !strings.Contains(fmt.Sprint(s.GetResources(resource.SecretType)["callers"]), "the private key") {
 		t.Error("the secret has no private key")
