@@ -290,7 +290,8 @@ func (p *pass) byScope() map[Scope]*scoped {
 	return all
 }
 
-// excess returns a budget of the scope if it is exceeded and can be met by stopping pods, or nil. sum is the total of the scope's resources.
+// excess returns a budget of the scope if it is exceeded and can be met by stopping pods, or nil. sum is the total of the scope's
+// resources.
 func excess(plan *Plan, b Balance, sum Amounts, ceiling int) *Excess {
 	x := &Excess{Scope: b.Scope, Ceiling: ceiling, Limit: plan.Budget(b.Scope).Limits()[ceiling]}
 	exceeded := false

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// keptLedgers are the organisations whose ledger has been kept since this gateway started, or since a pass of this gateway. Without budgets,
-// a ledger is not kept and becomes outdated.
+// keptLedgers are the organisations whose ledger has been kept since this gateway started, or since a pass of this gateway. Without
+// budgets, a ledger is not kept and becomes outdated.
 type keptLedgers struct {
 	passing sync.Mutex // held while ensure makes a pass
 
