@@ -223,7 +223,7 @@ orgs:
 // An entry for some callers replaces a default policy for these callers only.
 func TestDefaultPoliciesOfOtherCallers(t *testing.T) {
 	for entries, want := range map[string]string{
-		"{policy: roles, teams: [ml]}":                                                       "except teams [ml], roles []",
+		"{policy: roles, teams: [ml]}": "except teams [ml], roles []",
 		"{policy: roles, teams: [ml]}, {policy: roles, teams: [ops], roles: [viewer]}":       "except teams [ml], roles []",
 		"{policy: roles, roles: [viewer], except_teams: [ml]}, {policy: roles, teams: [ml]}": "except teams [ml], roles [viewer]",
 		"{policy: roles, teams: [ml], roles: [viewer]}":                                      "except teams [], roles []",

@@ -257,7 +257,7 @@ func (l *Loaded) legacySettings() (paths []string) {
 }
 
 // complete sets defaults that depend on other settings or on the directory of the file. It adds the policies account_changes and roles, and
-// run_webhooks if the run interface is served, for the callers of each organisation to whom no listed entry of the policy applies.
+// run_webhooks if the run interface is served, for the callers of each organisation that the listed entries of the policy leave out.
 func (l *Loaded) complete(dir string) {
 	_ = strictyaml.Each(&l.Config, func(f *logfile.File) error { f.Path = beside(dir, f.Path); return nil }) // the callback returns no errors
 	unlisted := []string{"account_changes", "roles"}

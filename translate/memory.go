@@ -23,7 +23,7 @@ type memory struct {
 	unread map[[2]string]bool
 }
 
-// readStore runs a read of the given records, unless there is no store.
+// readStore runs a read of the given records if the store exists.
 func (d *Client) readStore(ctx context.Context, kind string, ids []string, read func(ctx context.Context) error) error {
 	if d.deps.Store == nil {
 		return nil
@@ -53,7 +53,7 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 	return err
 }
 
-// writeStore runs a write that replaces the record with the given id, if there is a store that can be written. id is "" if the write
+// writeStore runs a write that replaces the record with the given id, if the store exists and can be written. id is "" if the write
 // replaces no record.
 func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
 	d.mu.Lock()

@@ -179,7 +179,7 @@ func policyOfFile(file string) string {
 	return strings.TrimSuffix(name, ".rego")
 }
 
-// newCompiler returns a compiler configured like that of every organisation. taken reports which paths contain data.
+// newCompiler returns a compiler with the settings of all organisations. taken reports which paths contain data.
 func newCompiler(lib *library, taken func([]string) (bool, error)) *ast.Compiler {
 	return ast.NewCompiler().WithCapabilities(regosandbox.Capabilities()).WithStrict(true).SetErrorLimit(0).
 		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).

@@ -22,7 +22,7 @@ func CheckNames(entries []policyconfig.Entry, known Names) []error {
 	lib := loadLibrary()
 	var errs []error
 	for i, e := range entries {
-		if e.Implied { // its names are those of other entries
+		if e.Implied { // other entries contain the same names
 			continue
 		}
 		path := fault.Index("policies", i)

@@ -13,7 +13,7 @@ import (
 // injectable lists the environment variables that the platform adds to pods.
 var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 
-// PodNote returns the stored PodNote of a pod. known is false if the store has none. It returns an error if the store fails.
+// PodNote returns the stored PodNote of a pod. known is false if the store lacks the note. It returns an error if the store fails.
 func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNote, known bool, err error) {
 	return translate.LoadNote[translate.PodNote](ctx, s.Client, s.Key(translate.KindPod, id))
 }
