@@ -53,7 +53,7 @@ func allSettings() []pageSetting {
 
 // tagsBelow adds the tags of the fields of a type, by path.
 func tagsBelow(t reflect.Type, path string, tags map[string]reflect.StructTag) {
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // other types have no fields
 	case reflect.Pointer:
 		tagsBelow(t.Elem(), path, tags)
 	case reflect.Slice:
@@ -61,8 +61,7 @@ func tagsBelow(t reflect.Type, path string, tags map[string]reflect.StructTag) {
 	case reflect.Map:
 		tagsBelow(t.Elem(), path+".<name>", tags)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for f := range t.Fields() {
 			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			at := strings.TrimPrefix(path+"."+name, ".")
 			switch {

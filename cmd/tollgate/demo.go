@@ -177,9 +177,8 @@ func demoConfig(f demoFlags, public, directory string, envoy *demoEnvoy) (*confi
 	if envoy != nil {
 		text = envoy.configure(text)
 	}
-	for _, log := range []string{"audit", "decisions"} {
-		text += fmt.Sprintf("%s: {file: {path: %q}}\n", log, filepath.Join(directory, log+".jsonl"))
-	}
+	text += fmt.Sprintf("audit: {file: {path: %q}}\ndecisions: {file: {path: %q}}\n",
+		filepath.Join(directory, "audit.jsonl"), filepath.Join(directory, "decisions.jsonl"))
 	secrets := map[string]string{"DEMO_ACME_PLATFORM_KEY": demoAcmeKey, "DEMO_GLOBEX_PLATFORM_KEY": demoGlobexKey, "DEMO_REDIS_URL": f.redis}
 	return config.Parse("demo.yaml", []byte(text), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },

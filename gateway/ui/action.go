@@ -61,7 +61,7 @@ func (v *visit) submit(action string, perform func(form url.Values) (any, error)
 		return err
 	case err != nil:
 		v.again(action, form, back, status, reason)
-		return nil
+		return nil //nolint:nilerr // the form shows the error
 	case action == createAction || action == rotateAction:
 		return v.showSecret(answer)
 	}

@@ -142,7 +142,7 @@ func (f Fault) needsAnswer() bool { return f.After || manners[f.Kind].answers }
 // refusal is the answer of the faults that are an answer of their own.
 func (f Fault) refusal(operation string) *problem {
 	p := refuse(manners[f.Kind].status, cmp.Or(f.Detail, manners[f.Kind].detail))
-	switch f.Kind {
+	switch f.Kind { //nolint:exhaustive // the row of the fault says the rest
 	case FaultCapacity:
 		if operation == "createSandbox" {
 			p.status = http.StatusServiceUnavailable
