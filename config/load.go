@@ -289,7 +289,7 @@ func (l *Loaded) complete(dir string) {
 }
 
 // defaultEntry returns the entry of a policy that is in force by default, and false if one of the listed entries replaces it for all
-// callers. An entry for some teams or roles replaces it for these only; an entry for some roles within some teams replaces it for nobody.
+// callers. An entry with teams or roles replaces the default only for these callers. An entry with both does not replace it.
 func defaultEntry(policy string, listed []policyconfig.Entry) (e policyconfig.Entry, missing bool) {
 	e = policyconfig.Entry{Policy: policy, Implied: true}
 	for i := range listed {

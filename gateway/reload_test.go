@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// leaves calls visit with each setting below v that is no section, its path, and its reload tag or that of its section.
+// leaves calls visit for each setting below v, but not for sections. reload is the reload tag of the setting or else of its section.
 func leaves(v reflect.Value, path, section string, visit func(path, reload string, v reflect.Value)) {
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag

@@ -35,7 +35,7 @@ func (Deduplicate) Request(ctx context.Context, ex *filter.Exchange) error {
 	return ex.Ports.Intents.Enter(ctx, ex, key)
 }
 
-// Response ends the intent, except that of a create, which ends when the response is delivered; see [filter.Exchange.Deliver].
+// Response ends the intent of a call. The intent of a successful create ends later, in [filter.Exchange.Deliver].
 func (Deduplicate) Response(ctx context.Context, ex *filter.Exchange) error {
 	if ex.Idempotency == nil {
 		return nil

@@ -28,8 +28,8 @@ func (Counting) Values() []string {
 	return []string{string(WorkersMax), string(WorkersMin), string(WorkersActive)}
 }
 
-// Footprint is like the function [Footprint], but the cost of an endpoint is that of the workers that the plan counts. active is the number
-// of existing workers, or 0 if unknown. It includes workers that the endpoint no longer needs but that still exist.
+// Footprint is like the function [Footprint], but includes only the cost of the workers that the plan counts. active is the number of
+// existing workers, or 0 if unknown. It includes workers that the endpoint no longer needs but that still exist.
 func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	a, priced = Footprint(kind, resource, prices)
 	if kind != operation.KindEndpoint {

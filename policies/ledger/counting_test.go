@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// The cost of an endpoint is that of the workers that the plan counts. The numbers of workers and GPUs are the largest possible ones.
+// The plan selects the workers whose cost is counted. The numbers of workers and GPUs always count the maximum.
 func TestCountedWorkers(t *testing.T) {
 	prices := catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{
 		ID: "L4", Pool: "ADA", Serverless: catalog.Price{PerHour: 1_000_000, Known: true},

@@ -130,7 +130,7 @@ func TestOldNoticesAreSentAgain(t *testing.T) {
 	}
 }
 
-// The stops for one budget count for the other budgets of the pass. Those of a team come first.
+// A pod that was stopped for one budget also reduces the excess of other budgets. Team budgets are handled before those of the organisation.
 func TestStopsCountForAllBudgets(t *testing.T) {
 	other := ledger.Owner{Team: "training", Key: "bob"}
 	for name, tt := range map[string]struct {

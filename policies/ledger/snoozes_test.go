@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Snoozes survive a loss of the store's data: those of earlier passes, and later ones made at any gateway. Snoozes that were ended do not
-// come back.
+// After the store loses its data, the gateways restore the snoozes that they know from the last pass or have set themselves. Snoozes that
+// were ended are not restored.
 func TestSnoozesOutliveALoss(t *testing.T) {
 	for name, lose := range map[string]func(f *fleet){
 		"everything": func(f *fleet) {

@@ -314,8 +314,8 @@ func TestLeadsGrantForTheirTeam(t *testing.T) {
 	}, under(approvableCeiling), team(letting))
 }
 
-// Without the setting leads answer nothing. They lift the budgets of their team and of its keys, but not those of the organisation and of other
-// teams.
+// Without the setting, leads cannot answer requests. With it, they can approve calls that exceed a budget of their team or of its keys, but
+// not a budget of the organisation or of another team.
 func TestLeadsGrantWhatAnOperatorLets(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", under(approvableCeiling), team(""))

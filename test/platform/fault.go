@@ -110,7 +110,7 @@ func (s *Server) validateFault(f Fault) error {
 
 // manner is what a kind of fault does.
 type manner struct {
-	// status and detail are a refusal, which answers in place of the operation; status zero is none.
+	// status and detail describe the error response that replaces the response of the operation. They are zero for other faults.
 	status int
 	detail string
 	// answers reports whether the fault needs the operation's own answer, which misbehave then changes.

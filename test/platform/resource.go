@@ -14,8 +14,8 @@ type handler = func(*exchange) (reply, error)
 // and deleted.
 type resource[T any] struct {
 	one, many string // in the names of operations: getPod, listPods
-	// path is that of the list, member what the records are called in its answer, noun what one is
-	// called in a refusal.
+	// path is the path of the list, member the name of its member with the records, and noun the word for one
+	// record in error messages.
 	path, member, noun string
 	table              func(*account) *table[T]
 	append             func(x *exchange, b []byte, v *T) []byte
