@@ -118,9 +118,14 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	defer unlock()
+	if closed { // many calls may wait for the lock, and a large ledger takes long to read
+		if heads, err := r.Store.Heads(ctx, []string{org}); err != nil || heads[0].Complete {
+			return Report{}, err
+		}
+	}
 	from, began := r.images.begin(org), time.Now()
 	before, err := r.Store.Show(ctx, org)
-	if err != nil || closed && before.Complete {
+	if err != nil {
 		return Report{}, err
 	}
 	p := &pass{

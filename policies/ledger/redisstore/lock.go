@@ -26,9 +26,7 @@ const (
 func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, passLock)
 	defer cancel()
-	lock, err := redislock.New(s.client).Obtain(wait, s.prefix+"{"+org+"}:pass", lockTerm, &redislock.Options{
-		RetryStrategy: redislock.LinearBackoff(lockRetry),
-	})
+	lock, leave, err := s.obtain(wait, org)
 	if end, _ := wait.Deadline(); err != nil && ctx.Err() == nil && time.Until(end) <= 0 {
 		return func() {}, nil // two concurrent passes do no harm
 	}
@@ -38,7 +36,28 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 	refreshed, stop := context.WithCancel(ctx)
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() { refresh(refreshed, lock) })
-	return func() { stop(); refreshing.Wait(); release(ctx, lock) }, nil
+	return func() { stop(); refreshing.Wait(); release(ctx, lock); leave() }, nil
+}
+
+// obtain obtains the lock of an organisation. The passes of one gateway queue in its memory, so that at most one of them polls Redis: while
+// a ledger is rebuilt, every call that raises cost waits for the lock.
+func (s *Store) obtain(ctx context.Context, org string) (lock *redislock.Lock, leave func(), err error) {
+	s.mu.Lock()
+	queue := s.of(org).passing
+	s.mu.Unlock()
+	select {
+	case queue <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	leave = func() { <-queue }
+	lock, err = redislock.New(s.client).Obtain(ctx, s.prefix+"{"+org+"}:pass", lockTerm, &redislock.Options{
+		RetryStrategy: redislock.LinearBackoff(lockRetry),
+	})
+	if err != nil {
+		leave()
+	}
+	return lock, leave, err
 }
 
 // refresh refreshes a lock until ctx is done or Redis has lost the lock.

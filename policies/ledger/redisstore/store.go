@@ -53,6 +53,8 @@ type orgLedger struct {
 	seen        position
 	wrote       time.Time
 	gatewayLost int64
+	// passing contains an element while a pass of this Store has the lock or waits for it.
+	passing chan struct{}
 	// zone, days and calendar are the periods last sent to the scripts: the encoded calendar of the day between days.
 	zone     ledger.Zone
 	days     [2]int64
@@ -78,7 +80,10 @@ func (s *Store) of(org string) *orgLedger {
 	l := s.ledgers[org]
 	if l == nil {
 		stem := s.prefix + "{" + org + "}:"
-		l = &orgLedger{keys: []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}}
+		l = &orgLedger{
+			keys:    []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"},
+			passing: make(chan struct{}, 1),
+		}
 		s.ledgers[org] = l
 	}
 	return l

@@ -400,15 +400,15 @@ func TestEarlierLedgers(t *testing.T) {
 
 // The lock of a gateway that died holds up no pass for long.
 func TestALockIsNotWaitedForLong(t *testing.T) {
-	store := open(t, redistest.Start(t), nil)
+	addr := redistest.Start(t)
 	alive, kill := context.WithCancel(t.Context())
-	if _, err := store.Lock(alive, "acme"); err != nil {
+	if _, err := open(t, addr, nil).Lock(alive, "acme"); err != nil {
 		t.Fatal(err)
 	}
 	kill()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than a pass may take
 	defer cancel()
-	unlock, err := store.Lock(ctx, "acme")
+	unlock, err := open(t, addr, nil).Lock(ctx, "acme")
 	if err != nil {
 		t.Fatalf("Lock = %v, want it not to wait for the other", err)
 	}
