@@ -48,7 +48,7 @@ func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
 			ResponseHeaderMode:  extprocv3.ProcessingMode_SEND,
 			RequestBodyMode:     extprocv3.ProcessingMode_BUFFERED, // always, because bodies would not be checked if Envoy ignored a mode override
 			ResponseBodyMode:    extprocv3.ProcessingMode_NONE,     // requested for errors only
-			RequestTrailerMode:  extprocv3.ProcessingMode_SKIP,
+			RequestTrailerMode:  extprocv3.ProcessingMode_SEND,     // trailers without a body would pass unchecked
 			ResponseTrailerMode: extprocv3.ProcessingMode_SKIP,
 		},
 		AllowModeOverride: true,

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -60,6 +61,8 @@ func (se *session) handle(ctx context.Context, req *extprocv3.ProcessingRequest)
 			return nil, outOfOrder("a request body")
 		}
 		return se.requestBody(m.RequestBody)
+	case *extprocv3.ProcessingRequest_RequestTrailers:
+		return se.requestTrailers(m.RequestTrailers)
 	case *extprocv3.ProcessingRequest_ResponseHeaders:
 		return se.responseHeaders(req, m.ResponseHeaders)
 	case *extprocv3.ProcessingRequest_ResponseBody:
@@ -118,7 +121,7 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 	return requestReply(&extprocv3.CommonResponse{HeaderMutation: m})
 }
 
-// requestBody completes the request. The body is complete, because checkFilter requires a filter that buffers bodies. Trailers are ignored.
+// requestBody completes the request. The body is complete, because checkFilter requires a filter that buffers bodies.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	se.ex.SetBody(b.Body)
 	if !se.headed && !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
@@ -132,6 +135,26 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 			RequestBody: &extprocv3.BodyResponse{Response: c},
 		}}
 	}), nil
+}
+
+// requestTrailers removes the trailers that follow a body. Without a body, Envoy sends them instead of it, and no longer accepts changes of
+// the headers, so that the request must be refused.
+func (se *session) requestTrailers(t *extprocv3.HttpTrailers) (*extprocv3.ProcessingResponse, error) {
+	switch se.phase {
+	case awaitBody:
+		se.ex.SetBody(nil)
+		if se.headed || se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
+			se.pipeline.Chain.Fail(se.ex, filter.StageSize, problem.BadRequest.New("the request has trailers, but no body"))
+		}
+		return se.immediate(), nil
+	case awaitResponse:
+		have, _ := readHeaders(t.GetTrailers())
+		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestTrailers{
+			RequestTrailers: &extprocv3.TrailersResponse{HeaderMutation: mutation(have, nil)},
+		}}, nil
+	default:
+		return nil, outOfOrder("request trailers")
+	}
 }
 
 // completeRequest runs the rest of the request phase. It returns the reply for the current phase, with the mutation that replaces Envoy's
@@ -221,7 +244,7 @@ func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingRe
 		run = se.pipeline.Chain.RunHeaders
 	}
 	if run(se.ctx, se.ex) {
-		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("body refused by Envoy with status %d (%s), but accepted by the gateway", code, details))
+		se.pipeline.Chain.Fail(se.ex, filter.StageSize, fmt.Errorf("body refused by Envoy with status %d (%s), but accepted by the gateway", code, details))
 	}
 	return se.immediate()
 }

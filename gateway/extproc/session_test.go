@@ -83,6 +83,12 @@ func body(text string) *extprocv3.ProcessingRequest {
 	}}
 }
 
+func trailers() *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestTrailers{RequestTrailers: &extprocv3.HttpTrailers{
+		Trailers: &corev3.HeaderMap{Headers: []*corev3.HeaderValue{{Key: "x-trailer", RawValue: []byte("1")}}},
+	}}}
+}
+
 // response is a response headers message; details says whose it is.
 func response(code, details string) *extprocv3.ProcessingRequest {
 	return &extprocv3.ProcessingRequest{
@@ -113,6 +119,27 @@ func TestAnUnjudgedRequestIsBare(t *testing.T) {
 	}
 	if j.heads != 1 || j.contents != 0 {
 		t.Errorf("heads and contents judged = %d and %d, want 1 and 0", j.heads, j.contents)
+	}
+}
+
+// Trailers after a body are removed. Envoy sends trailers without a body in its place, and the request goes no further.
+func TestTrailers(t *testing.T) {
+	res, err := (&session{phase: awaitResponse}).handle(t.Context(), trailers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.GetRequestTrailers().GetHeaderMutation().GetRemoveHeaders(); !slices.Equal(got, []string{"x-trailer"}) {
+		t.Errorf("removed %q, want x-trailer", got)
+	}
+	for _, length := range []string{"2", ""} { // with it, the headers part of the chain has run before
+		se, j := newSession(t)
+		if _, err := se.handle(t.Context(), headers(false, "authorization", "Bearer k", "content-length", length)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := se.handle(t.Context(), trailers())
+		if code := res.GetImmediateResponse().GetStatus().GetCode(); err != nil || code != 400 || j.heads != 1 || j.contents != 0 {
+			t.Errorf("length %q: reply %v, %v after %d heads and %d contents, want 400 after the head", length, res, err, j.heads, j.contents)
+		}
 	}
 }
 
@@ -179,7 +206,8 @@ func TestOrder(t *testing.T) {
 		"a body after the verdict":              {open, body("{}"), body("{}")},
 		"the platform's answer to a refusal":    {open, body("{}"), response("200", viaUpstream)},
 		"a response body that nobody asked for": {open, {Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: &extprocv3.HttpBody{}}}},
-		"trailers":                              {open, {Request: &extprocv3.ProcessingRequest_RequestTrailers{}}},
+		"trailers first":                        {trailers()},
+		"trailers after a refusal":              {open, trailers(), trailers()},
 		"nothing":                               {{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,6 +309,7 @@ func FuzzOrder(f *testing.F) {
 			func() *extprocv3.ProcessingRequest { return response("413", "request_payload_too_large") },
 			func() *extprocv3.ProcessingRequest { return response("504", "response_timeout") },
 			func() *extprocv3.ProcessingRequest { return &extprocv3.ProcessingRequest{} },
+			trailers,
 		}
 		se, j := newSession(t)
 		for _, b := range order[:min(len(order), 16)] {
@@ -292,7 +321,7 @@ func FuzzOrder(f *testing.F) {
 			if res == nil || se.phase < before {
 				t.Fatalf("reply %v, phase %d after %d", res, se.phase, before)
 			}
-			if passed := res.GetRequestBody() != nil || res.GetRequestHeaders() != nil && se.phase != awaitBody; passed && j.contents == 0 {
+			if passed := res.GetRequestBody() != nil || res.GetRequestTrailers() != nil || res.GetRequestHeaders() != nil && se.phase != awaitBody; passed && j.contents == 0 {
 				t.Fatalf("passed unjudged: %v", res)
 			}
 			if m := res.GetRequestHeaders().GetResponse().GetHeaderMutation(); m != nil && !slices.Contains(m.RemoveHeaders, "authorization") {

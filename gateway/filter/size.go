@@ -12,14 +12,14 @@ import (
 // maxBody is the platform's limit for REST bodies in bytes (reference platform-v2, section 1.3), which the gateway enforces too.
 const maxBody = 102400
 
-// stageSize is the name of both stages that limit the size of bodies.
-const stageSize = "limit size"
+// StageSize is the name of both stages that limit the size of bodies.
+const StageSize = "limit size"
 
 // LimitSize refuses requests whose declared body length exceeds the limit, before the body is read.
 type LimitSize struct{}
 
 // Name implements Filter.
-func (LimitSize) Name() string { return stageSize }
+func (LimitSize) Name() string { return StageSize }
 
 // Request returns 413 if the body is too large, and 400 if the body is incomplete.
 func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSize(ex) }
@@ -51,7 +51,7 @@ type ReadBody struct {
 }
 
 // Name implements Filter.
-func (ReadBody) Name() string { return stageSize }
+func (ReadBody) Name() string { return StageSize }
 
 // Request returns 413 if the body is too large, 400 if the body is incomplete, and 503 if there is not enough memory for the body.
 func (f ReadBody) Request(_ context.Context, ex *Exchange) error {

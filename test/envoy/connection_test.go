@@ -125,6 +125,11 @@ func TestHTTP2(t *testing.T) {
 			name: "create, with trailers", method: "POST", target: "/v2/pods", key: "key_research", body: pod4090,
 			trailer: http.Header{"X-Trailer": {"1"}, "Authorization": {"Bearer x"}}, status: 201, sent: 1,
 		},
+		{
+			name: "trailers without a body", method: "GET", target: "/v2/pods", key: "key_research",
+			trailer: http.Header{"X-Trailer": {"1"}}, status: 400, want: "the request has trailers, but no body",
+		},
+		{name: "trailers without a body and a key", method: "GET", target: "/v2/pods", trailer: http.Header{"X-Trailer": {"1"}}, status: 401},
 		{name: "forbidden", method: "POST", target: "/v2/pods", key: "key_research", body: podH100, status: 403, want: "gpu_allow_list"},
 		{name: "too large", method: "POST", target: "/v2/pods", key: "key_research", body: bodyOf(102401), status: 413, want: `"status":413`},
 		{name: "larger than Envoy holds", method: "POST", target: "/v2/pods", key: "key_research", body: bodyOf(1 << 20), status: 413, want: `"status":413`},
@@ -136,7 +141,7 @@ func TestHTTP2(t *testing.T) {
 		for _, declared := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/length declared %v", tc.name, declared), func(t *testing.T) {
 				var body io.Reader
-				if tc.body != "" {
+				if tc.body != "" || tc.trailer != nil {
 					body = strings.NewReader(tc.body)
 					if !declared || tc.trailer != nil {
 						body = io.MultiReader(body) // a reader of unknown length

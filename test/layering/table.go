@@ -75,7 +75,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/extproc/...",
-			May:     []string{"gateway/filter", "gateway/route", "gateway/telemetry"},
+			May:     []string{"gateway/filter", "gateway/problem", "gateway/route", "gateway/telemetry"},
 			Tests:   []string{"gateway/identity", "gateway/upstream", "policies/ledger"}, // to make exchanges as stages leave them
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
 		},
