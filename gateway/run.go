@@ -102,7 +102,11 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 		}
 	}
 	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
-		return on.Serve(ctx, over, on.Admin(on.admin), g.AdminHandler(), g.streams.End)
+		err := on.Serve(ctx, over, on.Admin(on.admin), g.AdminHandler(), g.streams.End)
+		if errors.Is(err, listen.ErrAborted) {
+			return nil // reads of operators, for example of a log that they follow
+		}
+		return err
 	}})
 }
 

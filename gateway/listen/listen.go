@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -59,13 +61,20 @@ const (
 	idleTimeout   = 60 * time.Second
 )
 
+// abortTime is the time that requests have to end after the streams have ended, and again after they have been aborted.
+const abortTime = 100 * time.Millisecond
+
+// ErrAborted means that requests were still in progress when the time to finish them ended.
+var ErrAborted = errors.New("requests in progress were aborted")
+
 // Serve serves h on l until ctx ends. It then closes l and waits for the requests in progress. If the context over is canceled during this
-// wait, Serve aborts the remaining requests. After the wait, it calls end, which must close connections that the HTTP server does not
-// track, such as WebSockets.
+// wait, Serve aborts the remaining requests and returns ErrAborted. During the wait, it calls end, which must end streams and WebSockets
+// when over is canceled.
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler, end func(context.Context)) error {
 	var fresh newConns
+	var calls inProgress
 	s := &http.Server{
-		Handler:           h,
+		Handler:           calls.counted(h),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    wire.MaxHead,
@@ -78,12 +87,49 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
 	fresh.wait(over)
-	err := s.Shutdown(over)
-	end(over)
+	late, abort := context.WithCancel(context.WithoutCancel(over))
+	defer abort()
+	defer context.AfterFunc(over, func() { time.AfterFunc(abortTime, abort) })()
+	var streams sync.WaitGroup
+	streams.Go(func() { end(over) })
+	err := s.Shutdown(late)
+	streams.Wait()
 	if errors.Is(err, context.Canceled) {
+		n := calls.n.Load()
 		err = s.Close()
+		calls.wait(abortTime)
+		if n > 0 {
+			err = errors.Join(fmt.Errorf("serve on %s: %w: %d", l.Addr(), ErrAborted, n), err)
+		}
 	}
 	return err
+}
+
+// inProgress counts the requests in progress.
+type inProgress struct {
+	n    atomic.Int64
+	done sync.WaitGroup
+}
+
+// counted returns a handler that counts its requests.
+func (p *inProgress) counted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.n.Add(1)
+		p.done.Add(1)
+		defer p.done.Done()
+		defer p.n.Add(-1)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// wait waits for all requests to end, but at most for limit.
+func (p *inProgress) wait(limit time.Duration) {
+	ended := make(chan struct{})
+	go func() { p.done.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(limit):
+	}
 }
 
 // bounded returns a listener with a limited number of connections. It counts refusals, and logs at most one refusal per minute, because

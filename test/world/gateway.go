@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -111,7 +112,7 @@ func Gateway(t testing.TB, cfg settings.Config, deps gateway.Deps) *gateway.Gate
 
 // Run runs a gateway, with its listeners and its background work, until the test
 // ends or end is called, which waits for it. One that ends with an error fails the
-// test.
+// test, unless it aborted requests that the test had not ended.
 func Run(t testing.TB, g *gateway.Gateway) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -119,7 +120,7 @@ func Run(t testing.TB, g *gateway.Gateway) (end func()) {
 	go func() { ended <- g.Run(ctx) }()
 	end = sync.OnceFunc(func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-ended; err != nil && !errors.Is(err, listen.ErrAborted) {
 			t.Errorf("gateway: %v", err)
 		}
 	})
