@@ -89,6 +89,10 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 	if err != nil {
 		return err
 	}
+	// A gateway that has just started may not know the resources yet.
+	if err := c.post(ctx, "/admin/spend/reconcile", url.Values{"org": {org}}, new(money.Reconciled)); err != nil {
+		return err
+	}
 	var l money.Ledger
 	if err := c.get(ctx, "/admin/spend", url.Values{"org": {org}}, &l); err != nil {
 		return err

@@ -6,18 +6,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // A file without audit log entries is an error, and the number of owners is printed even if it is 0.
 func TestOwnersOfAnAuditLog(t *testing.T) {
 	t.Parallel()
+	var reconciled atomic.Bool // before, the ledger has no resources
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
+		switch {
+		case r.URL.Path == "/admin/spend/reconcile":
+			reconciled.Store(true)
+			_, _ = w.Write([]byte(`{}`))
+		case r.Method == http.MethodPost:
 			_, _ = w.Write([]byte(`{"resource":"p1","owner":"team ml, key ann","was":"nobody"}`))
-			return
+		case reconciled.Load():
+			_, _ = w.Write([]byte(`{"resources":[{"id":"p1"},{"id":"p2","team":"ops"}]}`))
+		default:
+			_, _ = w.Write([]byte(`{"resources":[]}`))
 		}
-		_, _ = w.Write([]byte(`{"resources":[{"id":"p1"},{"id":"p2","team":"ops"}]}`))
 	}))
 	t.Cleanup(s.Close)
 	created := func(id string) string {
@@ -36,6 +44,7 @@ func TestOwnersOfAnAuditLog(t *testing.T) {
 		"numbered lines":       {text: `{"seq":7}` + "\n", stderr: "contains no entries", code: 1},
 		"empty":                {stderr: "contains no entries", code: 1},
 	} {
+		reconciled.Store(false)
 		file := filepath.Join(t.TempDir(), "audit.log")
 		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
 			t.Fatal(err)

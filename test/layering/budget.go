@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 11981},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6516},
-		{"command line", []string{"cmd/tollgate"}, 6993},
+		{"command line", []string{"cmd/tollgate"}, 6996},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 9628},
 	}
