@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -102,13 +103,15 @@ func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 // reconcile compares the ledger with the platform.
 func (m *Money) reconcile(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (*Reconciled, error) {
 	org := string(p.Org)
-	_, err := m.check(org)
-	var r ledger.Report
-	if err == nil {
-		r, err = m.Loop.Pass(ctx, org)
+	if _, err := m.check(org); err != nil {
+		return nil, err
 	}
+	r, err := m.Loop.Pass(ctx, org)
 	if err != nil {
 		m.deps.Logger.WarnContext(ctx, "cannot reconcile the ledger with the platform", "error", err.Error())
+		if !errors.Is(err, ledger.ErrUnavailable) {
+			err = adminapi.RefusedError{Status: http.StatusBadGateway, Reason: "cannot reconcile with the platform: " + err.Error()}
+		}
 		return nil, err
 	}
 	return &Reconciled{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
 // post asks the admin listener and returns its answer.
@@ -116,5 +117,15 @@ func TestReportsOfTheFutureAreRefused(t *testing.T) {
 		if got := d.asOperator(t, http.MethodGet, "/admin/report?org=acme&to="+to, "", nil); got != want {
 			t.Errorf("a report %d days from now: %d, want %d", days, got, want)
 		}
+	}
+}
+
+// A pass that fails because of the platform says so, and not that Redis is unavailable.
+func TestReconcilingWithoutThePlatform(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", budgeted("{per_day: 40}"))
+	d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultStatus, Status: 503, Times: 100})
+	if w := d.post(t, "/admin/spend/reconcile?org=acme"); w.Code != 502 || !strings.Contains(w.Body.String(), "cannot reconcile with the platform") {
+		t.Errorf("reconcile: %d %s", w.Code, w.Body)
 	}
 }
