@@ -217,7 +217,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
-		want := `level=ERROR msg="policy bundle rejected, keeping the last valid one" org=acme fault="org acme: bundle: contains no policy`
+		want := `level=ERROR msg="policy bundle rejected; the last valid one, if any, stays in force" org=acme fault="org acme: bundle: contains no policy`
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "archive is not gzipped") || lines[2] != `level=INFO msg="policy bundle loaded after earlier failures" org=acme` {
 			t.Errorf("log:\n%s\nwant one line for each fault and one for its end, the first beginning\n%s", log.String(), want)

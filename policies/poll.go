@@ -60,7 +60,7 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	switch {
 	case sameFault(before, after), ctx.Err() != nil:
 	case after != nil:
-		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle rejected, keeping the last valid one",
+		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle rejected; the last valid one, if any, stays in force",
 			slog.String("org", org), slog.String("fault", after.Error()))
 	default:
 		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle loaded after earlier failures", slog.String("org", org))

@@ -187,7 +187,7 @@ func TestQuestions(t *testing.T) {
 		{"GET", "/admin/decisions/away", "", 503, "shared store unavailable"},
 		{"GET", "/admin/decisions/d1?teem=x", "", 400, `"parameter": "teem"`},
 		{"POST", "/admin/explain", "{}", 200, "{}"},
-		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 400, "cannot read the request body"},
+		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 413, "larger than 1 MiB"},
 		{"GET", "/admin/explain", "", 405, ""},
 	} {
 		w := httptest.NewRecorder()

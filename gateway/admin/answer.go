@@ -20,7 +20,12 @@ func (g *Guard) answered(r *adminapi.Endpoint) http.HandlerFunc {
 		var body []byte
 		if r.Body != nil {
 			var err error
-			if body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody)); err != nil {
+			body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody))
+			if _, large := errors.AsType[*http.MaxBytesError](err); large {
+				fail(w, adminapi.RefusedError{Status: http.StatusRequestEntityTooLarge, Reason: "the request body is larger than 1 MiB"})
+				return
+			}
+			if err != nil {
 				fail(w, adminapi.BadRequestError{Reason: "cannot read the request body"})
 				return
 			}

@@ -157,7 +157,7 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
-		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "cannot read the price list, using the last one until it reaches max_age",
+		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "cannot read the price list; the last one, if any, stays in use until it reaches max_age",
 			slog.String("org", org), slog.String("fault", err.Error()))
 	default:
 		c.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "price list read after earlier failures", slog.String("org", org))

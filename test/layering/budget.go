@@ -70,7 +70,7 @@ func Budgets() []Budget {
 		}, 9155},
 		{"explanations, audit, telemetry, admin listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4726},
+		}, 4731},
 		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8826},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 502},
 		{"policies", []string{"policies/..."}, 13834},

@@ -108,7 +108,7 @@ func TestRowsAdmitByScope(t *testing.T) {
 		{"bound, named", scope("acme", adminapi.Operator), "org=acme", ""},
 		{"bound, not named", scope("acme", adminapi.Operator), "", ""},
 		{"bound to another", scope("acme", adminapi.Operator), "org=globex", "token is bound to organisation acme"},
-		{"bound to what is gone", scope("gone", adminapi.Operator), "", "; none is configured"},
+		{"bound to what is gone", scope("gone", adminapi.Operator), "", "; none is known"},
 	} {
 		got, err := ask(t, tt.scope, tt.query)
 		if tt.want == "" && (err != nil || got.Org == "") || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

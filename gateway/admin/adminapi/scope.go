@@ -169,7 +169,7 @@ func UnknownName(what, name string, known []string) string {
 		text += ", did you mean " + strconv.Quote(near) + "?"
 	}
 	if len(known) == 0 {
-		return text + "; none is configured"
+		return text + "; none is known"
 	}
 	return text + "; known: " + strings.Join(known, ", ")
 }
