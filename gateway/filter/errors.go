@@ -43,6 +43,10 @@ func problemOf(err error) *problem.Problem {
 	case errors.Is(err, ratelimit.ErrUnavailable):
 		return problem.LimitsUnavailable.New("the rate limits cannot be checked right now; try again later").
 			With("Retry-After", "1").Because(err)
+	case errors.Is(err, errWithdrawn):
+		return problem.Forbidden.New("the permission for this request was withdrawn while the platform executed it").Because(err)
+	case errors.Is(err, errStopping):
+		return problem.UpstreamFailed.New("the gateway stopped before the platform sent a complete response").Because(err)
 	case errors.Is(err, upstream.ErrCredential):
 		return problem.UpstreamRefused.New("the platform rejected the organisation's platform key").Because(err)
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, context.DeadlineExceeded):

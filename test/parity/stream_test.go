@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -59,5 +60,26 @@ func TestWithdrawnStreamsAreCut(t *testing.T) {
 			}
 			world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"terminated"`) })
 		})
+	}
+}
+
+// A stream that is withdrawn before its response begins is refused, and the platform is not blamed.
+func TestWithdrawnBeforeTheResponse(t *testing.T) {
+	d := openDoor(t, "http")
+	created := d.ask(t, request("POST", "/v2/pods", "key_research", pod4090))
+	d.platform.AddFault(platform.Fault{Operation: "getPodLogs", Kind: platform.FaultHang})
+	before := len(d.platform.Calls())
+	answered := make(chan answer, 1)
+	go func() {
+		answered <- d.ask(t, request("GET", "/v2/pods/"+fmt.Sprint(field(t, created.Body, "id"))+"/logs", "key_research", ""))
+	}()
+	world.Until(t, "the platform has the call", func() bool { return len(d.platform.Calls()) > before })
+	next := load(t, d.text, d.upstream)
+	next.Orgs[0].Keys = next.Orgs[0].Keys[1:]
+	if err := d.gateway.Swap(next); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answered; a.Status != 403 || !strings.Contains(a.Body, "was withdrawn") {
+		t.Errorf("answer %d %s, want 403 for the withdrawn permission", a.Status, a.Body)
 	}
 }
