@@ -24,8 +24,8 @@ type Verdict int
 const (
 	// Placed means that a candidate succeeded; Outcome.Response is the success.
 	Placed Verdict = iota
-	// Stopped means that no further candidate was tried. Outcome.Response is a refusal that applies to every candidate: status 401, 402, 404,
-	// 413, 422, a 429 whose wait exceeds the time budget, or another status below 500.
+	// Stopped means that a retry is useless. Outcome.Response is a refusal that applies to every candidate: status 401, 402, 404, 413, 422, a
+	// 429 whose wait exceeds the time budget, or another status below 500. Or it is the last 402 of a spend budget, and no candidate is left.
 	Stopped
 	// Broken means that the platform failed. Outcome.Response is its 5xx response, or Outcome.Err is set and Outcome.Response is nil.
 	Broken
@@ -46,6 +46,8 @@ type Attempt struct {
 	Label  string
 	Status int // 0 if no response arrived
 	Detail string
+	// Skipped reports whether a policy or a spend budget refused the candidate, which does not apply to the other candidates.
+	Skipped bool
 }
 
 // Outcome is the result of RunCandidates.
@@ -98,7 +100,6 @@ type candidateRun struct {
 	lastBad   *Response // the last 400
 	forbidden int       // number of 403 responses
 	over      *Response // the last budget refusal
-	overs     int       // number of budget refusals
 }
 
 // try runs one candidate and reports whether the run is over.
@@ -107,6 +108,7 @@ func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (don
 	attempt := Attempt{Label: candidate.Label}
 	if resp != nil {
 		attempt.Status, attempt.Detail = resp.Status, resp.Detail()
+		attempt.Skipped = resp.Status == http.StatusForbidden || resp.overBudget()
 	}
 	c.out.Attempts = append(c.out.Attempts, attempt)
 	c.out.Response, c.out.Err = resp, err
@@ -120,9 +122,8 @@ func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (don
 	case resp.OK():
 		c.out.Verdict, c.out.Index = Placed, i
 		return true
-	case resp.Status == http.StatusPaymentRequired && resp.Refused:
+	case resp.overBudget():
 		c.over = resp
-		c.overs++
 		c.violation = ""
 		return false
 	case resp.Status == http.StatusForbidden:
@@ -153,15 +154,19 @@ func (c *candidateRun) violates(resp *Response) bool {
 	return again
 }
 
-// conclude sets the verdict after all candidates have failed.
+// overBudget reports whether a spend budget of the gateway refused the call.
+func (r *Response) overBudget() bool { return r.Status == http.StatusPaymentRequired && r.Refused }
+
+// conclude sets the verdict after all candidates have failed. A budget refusal takes precedence over a shortage, because a client that
+// retries after a shortage would repeat the refused call.
 func (c *candidateRun) conclude() {
 	switch {
-	case c.over != nil && c.overs+c.forbidden == len(c.out.Attempts):
+	case c.lastBad != nil && !IsCapacity(c.lastBad.Detail()):
+		c.out.Verdict, c.out.Response = Refused, c.lastBad
+	case c.over != nil:
 		c.out.Verdict, c.out.Response = Stopped, c.over
 	case c.forbidden > 0 && c.forbidden == len(c.out.Attempts):
 		c.out.Verdict = Forbidden
-	case c.lastBad != nil && !IsCapacity(c.lastBad.Detail()):
-		c.out.Verdict, c.out.Response = Refused, c.lastBad
 	case c.lastBad != nil:
 		c.out.Response = c.lastBad
 	}

@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 13834},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8506},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
-		{"old dialects", []string{"translate/..."}, 11981},
+		{"old dialects", []string{"translate/..."}, 11985},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6516},
 		{"command line", []string{"cmd/tollgate"}, 6996},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},

@@ -68,7 +68,10 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, erro
 	s.Invalidate()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
-			s.Warn(w.TypesField, "skipped "+attempt.Label+": "+Forbidden(attempt.Detail))
+			attempt.Detail = Forbidden(attempt.Detail)
+		}
+		if attempt.Skipped {
+			s.Warn(w.TypesField, "skipped "+attempt.Label+": "+attempt.Detail)
 		}
 	}
 	if out.Verdict != translate.Placed {

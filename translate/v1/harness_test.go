@@ -111,7 +111,7 @@ func (p *platform) Call(ctx context.Context, r *translate.Request) (*translate.R
 	}
 	out := &translate.Response{Status: a.status, Header: header, Body: copied(a.body)}
 	if a.status == http.StatusPaymentRequired && translate.Text(a.body, "decision") != "" {
-		out.Kind = "budget_exceeded" // the platform's refusals have no decision
+		out.Kind, out.Refused = "budget_exceeded", true // the platform's refusals have no decision
 	}
 	return out, nil
 }

@@ -81,6 +81,16 @@ func TestCreatePodCandidates(t *testing.T) {
 			[]answer{refusedWith(400, short), refusedWith(400, short), refusedWith(400, short)},
 			500, "create pod: There are no instances currently available", "H100 80GB HBM3, GeForce RTX 4090, L4", "",
 		},
+		"shortage and over budget": {
+			threeCustom,
+			[]answer{
+				refusedWith(400, short),
+				{op: "createPod", status: 402, body: map[string]any{"detail": "budget exceeded", "decision": "01D"}},
+				refusedWith(400, short),
+			},
+			402, "create pod: budget exceeded", "H100 80GB HBM3, GeForce RTX 4090, L4",
+			"gpuTypeIds: skipped NVIDIA GeForce RTX 4090: budget exceeded",
+		},
 		"rule violation twice": {
 			threeCustom,
 			[]answer{refusedWith(400, "bad ports"), refusedWith(400, "bad ports")},
