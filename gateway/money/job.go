@@ -18,7 +18,7 @@ import (
 const jobTime = 10 * time.Second
 
 // jobOutcome requests the status of the job of an open hold from the platform's run interface, and returns a settlement with the job's
-// cost. It returns nil while the job runs or if its outcome is unknown.
+// cost. It returns nil while the job runs, and [ledger.ErrNoJob] if the platform answers 404.
 func jobOutcome(ctx context.Context, account *upstream.Account, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
@@ -34,6 +34,9 @@ func jobOutcome(ctx context.Context, account *upstream.Account, org string, h *l
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode == http.StatusNotFound {
+		return nil, ledger.ErrNoJob
+	}
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // a public model answers 400 for a failed job
 		return nil, fmt.Errorf("%w: job status request returned status %d", upstream.ErrUnreachable, res.StatusCode)
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -19,14 +20,18 @@ type Platform interface {
 	EndedSandbox(ctx context.Context, org, call string) (*PlatformResource, error)
 	// Bills returns the nonzero bills of the whole hours in a range.
 	Bills(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
-	// JobOutcome returns a settlement that commits the hold of a job. It returns nil while the job is running or if the outcome of the job is
-	// unknown.
+	// JobOutcome returns a settlement that commits the hold of a job. It returns nil while the job is running, and ErrNoJob if the platform
+	// answers 404.
 	JobOutcome(ctx context.Context, org string, h *Hold) (*Settlement, error)
 	// StopPod stops a pod and returns its remaining amounts.
 	StopPod(ctx context.Context, org, id string) (Amounts, error)
 	// Delete deletes a resource. Deleting a resource that no longer exists is not an error.
 	Delete(ctx context.Context, org string, kind operation.Kind, id string) error
 }
+
+// ErrNoJob is returned by [Platform].JobOutcome if the platform does not know the job, for example because its endpoint was deleted or its
+// result has expired.
+var ErrNoJob = errors.New("the platform does not know the job")
 
 // Gateway provides information about this gateway and its peers.
 type Gateway interface {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -49,10 +50,7 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 		var s *Settlement
 		switch {
 		case h.Kind == string(operation.KindJob): // runs create no listed resource: charge the maximum cost
-			if s = p.job(ctx, h); s == nil && due && over {
-				s = &Settlement{Hold: h.ID, End: Commit, WholeReservation: true}
-			}
-			if s == nil {
+			if s = p.job(ctx, h, due && over); s == nil {
 				continue
 			}
 		case h.Resource == "":
@@ -91,17 +89,23 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 // maxJobs is the approximate number of jobs queried in one pass.
 const maxJobs = 100
 
-// job queries the outcome of a hold's job, or returns nil if it is unknown. If there are too many jobs, each pass queries a different
-// part of them.
-func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
-	if !h.Open || rand.IntN(len(p.state.Holds)) >= maxJobs {
+// job queries the outcome of a hold's job. It returns nil if the outcome is unknown, unless over is set or the platform no longer knows the
+// job: then the whole reservation is charged. If there are too many jobs, each pass queries a different part of them.
+func (p *pass) job(ctx context.Context, h *Hold, over bool) *Settlement {
+	if h.Open && rand.IntN(len(p.state.Holds)) < maxJobs {
+		s, err := p.Platform.JobOutcome(ctx, p.org, h)
+		if s != nil {
+			return s
+		}
+		if err != nil {
+			p.Logger.DebugContext(ctx, "outcome of the job is unknown", "org", p.org, "hold", h.ID, "error", err.Error())
+		}
+		over = over || errors.Is(err, ErrNoJob) && p.state.Now.Sub(h.At) >= lag
+	}
+	if !over {
 		return nil
 	}
-	s, err := p.Platform.JobOutcome(ctx, p.org, h)
-	if err != nil {
-		p.Logger.DebugContext(ctx, "outcome of the job is unknown", "org", p.org, "hold", h.ID, "error", err.Error())
-	}
-	return s
+	return &Settlement{Hold: h.ID, End: Commit, WholeReservation: true}
 }
 
 // claim reports whether a found resource can be assigned to a hold. A call in progress claims its own resource.

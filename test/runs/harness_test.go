@@ -49,6 +49,7 @@ const speed = 100
 type rig struct {
 	addr      string
 	platform  *platform.Instance
+	redis     *miniredis.Miniredis
 	gateway   *gateway.Gateway
 	logs      *world.Buffer
 	providers *telemetry.Providers
@@ -89,9 +90,10 @@ func newRig(t *testing.T, opts ...option) *rig {
 		o(r)
 	}
 	cfg := r.configuration(t)
+	r.redis = miniredis.RunT(t)
 	r.providers = world.Providers(t, cfg.Telemetry)
 	r.gateway = world.Gateway(t, cfg, gateway.Deps{
-		Redis: world.Redis(t, miniredis.RunT(t).Addr()), Providers: r.providers, Now: time.Now, Logger: r.logs.Logger(),
+		Redis: world.Redis(t, r.redis.Addr()), Providers: r.providers, Now: time.Now, Logger: r.logs.Logger(),
 		Data: r.data, Admin: world.Listen(t),
 	})
 	s := httptest.NewServer(r.gateway.Handler())

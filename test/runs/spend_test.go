@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
@@ -278,4 +279,23 @@ func TestTheReconcilerAsksForJobs(t *testing.T) {
 	r.spent(t, "0.036", "0")
 	reconcile(0)
 	r.spent(t, "0.036", "0")
+}
+
+// A job that the platform has forgotten, as those of a deleted endpoint, costs what was reserved.
+func TestTheReconcilerChargesForgottenJobs(t *testing.T) {
+	var calls atomic.Int64
+	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(path string) (int, string) {
+		if strings.HasSuffix(path, "/run") {
+			return 200, `{"id":"job-1","status":"IN_QUEUE"}`
+		}
+		return 404, `{"error":"endpoint not found"}`
+	})))
+	r.want(t, 200, "POST", "/v2/own/run", `{"input":{}}`)
+	for found, spent := range [][2]string{{"0", "0.6"}, {"0.6", "0"}} { // at first, the platform may not list the job yet
+		if got := asOperator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != found || got.Released != 0 {
+			t.Errorf("%+v, want %d holds carried out", got, found)
+		}
+		r.spent(t, spent[0], spent[1])
+		r.redis.SetTime(time.Now().Add(2 * time.Minute))
+	}
 }
