@@ -22,17 +22,25 @@ func (v *visit) costCSV() error {
 	if err != nil {
 		return err
 	}
+	return v.download("cost", func(w io.Writer) error { return adminapi.WriteCSV(w, costLines(costs.Rows, by)) })
+}
+
+// costLines returns a header and a line for each cost. Costs grouped by resource have the same additional columns as in the command line.
+func costLines(rows []money.Cost, by string) [][]string {
 	dimensions := strings.Split(by, ",")
+	if i := slices.Index(dimensions, "resource"); i >= 0 {
+		dimensions = slices.Insert(dimensions, i+1, "kind", "name", "gpu", "dc")
+	}
 	lines := [][]string{slices.Concat([]string{"start", "end"}, dimensions, []string{"usd"})}
-	for i := range costs.Rows {
-		r := &costs.Rows[i]
+	for i := range rows {
+		r := &rows[i]
 		line := []string{r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339)}
 		for _, dimension := range dimensions {
 			line = append(line, dimensionOf(&r.CostGroup, dimension))
 		}
 		lines = append(lines, append(line, r.USD))
 	}
-	return v.download("cost", func(w io.Writer) error { return adminapi.WriteCSV(w, lines) })
+	return lines
 }
 
 // focusCSV serves the costs of the explorer as CSV with the columns of FOCUS 1.2.

@@ -169,11 +169,7 @@ func (v *visit) whole(costs *money.Costs, values []float64) []float64 {
 func groupID(c *money.CostGroup, by string) string {
 	var parts []string
 	for dimension := range strings.SplitSeq(by, ",") {
-		value := dimensionOf(c, dimension)
-		if dimension == "resource" {
-			value = c.Resource
-		}
-		parts = append(parts, value)
+		parts = append(parts, dimensionOf(c, dimension))
 	}
 	return strings.Join(parts, "\x00")
 }
@@ -182,7 +178,11 @@ func groupID(c *money.CostGroup, by string) string {
 func groupName(c *money.CostGroup, by string) string {
 	var names []string
 	for dimension := range strings.SplitSeq(by, ",") {
-		names = append(names, cmp.Or(dimensionOf(c, dimension), noneOf(dimension)))
+		name := dimensionOf(c, dimension)
+		if dimension == "resource" {
+			name = cmp.Or(c.Name, name)
+		}
+		names = append(names, cmp.Or(name, noneOf(dimension)))
 	}
 	return strings.Join(names, ", ")
 }
@@ -210,6 +210,7 @@ func groupTitle(by string) string {
 	return strings.Join(titles, " and ")
 }
 
+// dimensionOf returns the value of a cost in a dimension, or the name of its resource if dimension is "name".
 func dimensionOf(c *money.CostGroup, dimension string) string {
 	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
 		return c.Labels[label]
@@ -226,7 +227,9 @@ func dimensionOf(c *money.CostGroup, dimension string) string {
 	case "dc":
 		return c.DataCenter
 	case "resource":
-		return cmp.Or(c.Name, c.Resource)
+		return c.Resource
+	case "name":
+		return c.Name
 	}
 	return ""
 }

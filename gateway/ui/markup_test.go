@@ -234,3 +234,22 @@ func TestCostsBecomeSeries(t *testing.T) {
 		t.Errorf("the group of costs without a team: %q", got)
 	}
 }
+
+// The costs of resources are downloaded with the IDs of the resources, of which several may have the same name.
+func TestCostLines(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	rows := []money.Cost{{
+		Start: day, End: day.AddDate(0, 0, 1), USD: "1.5",
+		CostGroup: money.CostGroup{Kind: "pod", Resource: "pod-1", Name: "train", GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Labels: map[string]string{"resource": "x"}},
+	}}
+	for by, want := range map[string]string{
+		"resource":       "start,end,resource,kind,name,gpu,dc,usd 2026-11-01T00:00:00Z,2026-11-02T00:00:00Z,pod-1,pod,train,NVIDIA L4,EU-RO-1,1.5",
+		"label:resource": "start,end,label:resource,usd 2026-11-01T00:00:00Z,2026-11-02T00:00:00Z,x,1.5",
+	} {
+		lines := costLines(rows, by)
+		if got := strings.Join(lines[0], ",") + " " + strings.Join(lines[1], ","); len(lines) != 2 || got != want {
+			t.Errorf("by %s: %s, want %s", by, got, want)
+		}
+	}
+}
