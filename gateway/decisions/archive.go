@@ -62,9 +62,9 @@ type Range struct {
 }
 
 // List calls visit for each report of an organisation that was stored between in.Since and one hour after in.Before, the last stored first,
-// until visit returns false. Calls can therefore have begun outside the range. The call of this report, and the calls of all later reports,
-// began before the time end. If there are more than in.Most reports, searched is the time since which all calls were visited. It is before
-// in.Before. Otherwise, searched is zero.
+// until visit returns false. Calls can therefore have begun outside the range, and calls that lasted more than an hour can be missing. The
+// call of this report, and the calls of all later reports, began before the time end. If there are more than in.Most reports, searched is
+// the time since which all calls were visited. It is before in.Before. Otherwise, searched is zero.
 func (s *Archive) List(
 	ctx context.Context, org string, in Range, visit func(report json.RawMessage, end time.Time) bool,
 ) (searched time.Time, err error) {
