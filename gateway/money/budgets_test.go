@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
@@ -70,6 +71,35 @@ func TestCostsAreCompared(t *testing.T) {
 		[]Cost{{CostGroup: CostGroup{Resource: "p", Name: "old"}, USD: "1"}})
 	if len(moved) != 1 || moved[0].Name != "new" || moved[0].Percent != 100 {
 		t.Errorf("a renamed resource: %+v, want one row", moved)
+	}
+}
+
+// The last group of a page may rise to the top: the next page still begins after its former position.
+func TestComparedPages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ sort, want string }{
+		{"usd", "ab, cd"}, {"group", "ab, cd"}, {"previous", "cb, da"}, {"difference", "ad, bc"},
+	} {
+		list, p := compared(
+			[]Cost{{CostGroup: CostGroup{Team: "a"}, USD: "9"}, {CostGroup: CostGroup{Team: "b"}, USD: "7"}, {CostGroup: CostGroup{Team: "c"}, USD: "5"}, {CostGroup: CostGroup{Team: "d"}, USD: "3"}},
+			[]Cost{{CostGroup: CostGroup{Team: "b"}, USD: "6"}, {CostGroup: CostGroup{Team: "c"}, USD: "8"}, {CostGroup: CostGroup{Team: "d"}, USD: "1"}},
+		), comparing{Paging: adminapi.Paging{Limit: 2}, Sort: tt.sort}
+		var pages []string
+		for range 2 {
+			part, next, err := adminapi.SortedPage(list, &p.Paging, p.rank)
+			if err != nil || len(part) != 2 {
+				t.Fatalf("by %s: %+v, %v", tt.sort, part, err)
+			}
+			pages, p.Cursor = append(pages, part[0].Team+part[1].Team), next
+			for i := range list {
+				if g := &list[i]; g.Team == part[1].Team {
+					g.micro, g.previous = 90e6, 40e6
+				}
+			}
+		}
+		if got := strings.Join(pages, ", "); got != tt.want || p.Cursor != "" {
+			t.Errorf("by %s: %s, want %s", tt.sort, got, tt.want)
+		}
 	}
 }
 

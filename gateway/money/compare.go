@@ -1,7 +1,6 @@
 package money
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -53,7 +52,20 @@ type comparing struct {
 	adminapi.Paging
 
 	By   []string `query:"by" doc:"fields to group by, separated by commas: team, key, kind, resource, gpu, dc, label:NAME"`
-	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"sort order, always descending: by cost, by cost in the previous period, or by increase"`
+	Sort string   `query:"sort" oneof:"usd,previous,difference,group" default:"usd" doc:"sort order: highest cost, highest cost in the previous period or highest increase first, or by group. If amounts change between two pages, only the order by group lists each group exactly once"`
+}
+
+// rank returns the position of a group in the requested order.
+func (p *comparing) rank(c *ComparedCost) string {
+	switch p.Sort {
+	case "previous":
+		return adminapi.Descending(c.previous) + adminapi.Descending(c.micro) + c.id()
+	case "difference":
+		return adminapi.Descending(c.micro-c.previous) + adminapi.Descending(c.micro) + c.id()
+	case "group":
+		return c.id()
+	}
+	return adminapi.Descending(c.micro) + c.id()
 }
 
 func (m *Money) compareRow() adminapi.Endpoint {
@@ -106,12 +118,8 @@ func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) 
 	}
 	out.PreviousFrom, out.PreviousTo, out.Previous = earlier.From, earlier.To, earlier.Total
 	list := compared(now.Rows, earlier.Rows)
-	slices.SortStableFunc(list, func(a, b ComparedCost) int {
-		by := map[string]int{"previous": cmp.Compare(b.previous, a.previous), "difference": cmp.Compare(b.micro-b.previous, a.micro-a.previous)}
-		return cmp.Or(by[p.Sort], cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
-	})
 	out.All = len(list)
-	out.Rows, out.Next, err = adminapi.Page(list, &p.Paging, (*ComparedCost).id)
+	out.Rows, out.Next, err = adminapi.SortedPage(list, &p.Paging, p.rank)
 	return out, err
 }
 

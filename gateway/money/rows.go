@@ -1,7 +1,6 @@
 package money
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -152,25 +151,31 @@ func (m *Money) resources(ctx context.Context, _ adminapi.Principal, p listedRes
 	return p.list(l)
 }
 
+// rank returns the position of a resource in the requested order.
+func (p *listedResources) rank(r *Resource) string {
+	switch p.Sort {
+	case "newest":
+		return adminapi.Descending(r.Since.UnixMilli()) + r.ID
+	case "oldest":
+		return adminapi.Descending(-r.Since.UnixMilli()) + r.ID
+	case "name":
+		return r.Name + "\x00" + r.ID
+	}
+	return adminapi.Descending(micro(r.Takes.PerHour)) + r.ID
+}
+
 // list returns the requested page of a ledger's resources.
 func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
 	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
 		return p.Search != "" && !has(r.ID) && !has(r.Name) && !has(r.Team) && !has(r.Key)
 	})
-	slices.SortStableFunc(list, func(a, b Resource) int {
-		first := map[string]int{
-			"cost": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since),
-			"oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
-		}[p.Sort]
-		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
-	})
 	var sum float64
 	for i := range list {
 		sum += adminapi.Decimal(list[i].Takes.PerHour)
 	}
 	out = &ResourceList{Complete: l.Complete, Loss: l.Loss, All: len(list), PerHour: usd(int64(math.Round(sum * 1e6)))}
-	out.Resources, out.Next, err = adminapi.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
+	out.Resources, out.Next, err = adminapi.SortedPage(list, &p.Paging, p.rank)
 	return out, err
 }
 
