@@ -214,3 +214,20 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("Intent = %d, %v, want an error", seq, err)
 	}
 }
+
+// Changes go on while the file cannot be rotated, and the status says so.
+func TestAFileThatCannotBeRotated(t *testing.T) {
+	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1, Keep: 1}
+	if err := os.Mkdir(file.RotatedName(1), 0o700); err != nil { // a file cannot replace a directory
+		t.Fatal(err)
+	}
+	l := open(t, file)
+	change(t, l, "a")
+	change(t, l, "b")
+	if c, err := verify(t, file.Path); err != nil || c.Last != 4 {
+		t.Errorf("%d lines, %v; want 4", c.Last, err)
+	}
+	if got := (&audit.Shipping{Log: l}).Undelivered(); len(got) != 1 || !strings.Contains(got[0], "cannot be rotated") {
+		t.Errorf("status %q", got)
+	}
+}

@@ -120,7 +120,7 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log,
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
-	if l.file, err = logfile.Open(*cfg.File); err != nil {
+	if l.file, err = logfile.Open(*cfg.File, logger); err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	l.file.Reserve(reserve)

@@ -89,8 +89,14 @@ func (s *Shipping) Close() {
 // late is the time after which a waiting line counts as undelivered.
 const late = time.Minute
 
-// Undelivered describes the receivers that have not accepted lines for a minute, or for which lines were lost.
+// Undelivered describes the receivers that have not accepted lines for a minute, or for which lines were lost, and a file that cannot be
+// rotated.
 func (s *Shipping) Undelivered() (out []string) {
+	if s.Log != nil {
+		if err := s.Log.file.RotateError(); err != nil {
+			out = append(out, fmt.Sprintf("audit log: file exceeds max_bytes, because it cannot be rotated: %v", err))
+		}
+	}
 	for _, one := range s.shippers {
 		b := one.Backlog()
 		var parts []string

@@ -109,7 +109,7 @@ func (d *Decisions) Recorder() filter.Decisions {
 	return all
 }
 
-// Undelivered describes the sinks of the decision log that are failing or for which events were dropped.
+// Undelivered describes the sinks of the decision log that are failing or for which events were dropped, and a file that cannot be rotated.
 func (d *Decisions) Undelivered() (out []string) {
 	if d.log == nil {
 		return nil
@@ -125,6 +125,9 @@ func (d *Decisions) Undelivered() (out []string) {
 		if len(parts) > 0 {
 			out = append(out, "decision log ("+b.Sink+"): "+strings.Join(parts, "; "))
 		}
+	}
+	if err := d.log.RotateError(); err != nil {
+		out = append(out, fmt.Sprintf("decision log: file exceeds max_bytes, because it cannot be rotated: %v", err))
 	}
 	return out
 }

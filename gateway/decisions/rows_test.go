@@ -218,7 +218,7 @@ func TestTheDecisionLogIsRead(t *testing.T) {
 		}
 	}
 	d.file = &logfile.File{Path: filepath.Join(t.TempDir(), "decisions.log")}
-	w, err := logfile.Open(*d.file)
+	w, err := logfile.Open(*d.file, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

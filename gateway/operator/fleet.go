@@ -16,7 +16,7 @@ import (
 // Each gateway announces itself every announceEvery. A gateway that has not announced itself for announceEnds is considered gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
-// Backlog describes the records of a component that receivers have not accepted.
+// Backlog describes the records of a component that receivers have not accepted, and its log files that cannot be rotated.
 type Backlog interface{ Undelivered() []string }
 
 // Fleet describes the gateways that share a store. All fields except Backlogs are required.

@@ -18,7 +18,7 @@ type Instance struct {
 	Fault string `json:"fault,omitempty"`
 	// Restart lists the settings whose new values require a restart.
 	Restart []string `json:"restart,omitempty"`
-	// Undelivered describes records of decisions and changes that a receiver has not accepted.
+	// Undelivered describes records of decisions and changes that a receiver has not accepted, and logs whose files cannot be rotated.
 	Undelivered []string `json:"undelivered,omitempty"`
 	// Unserved lists operations in the platform's description that the gateway does not know and refuses.
 	Unserved []string `json:"unserved,omitempty"`

@@ -45,8 +45,8 @@ func (from OverviewSources) Endpoints() []adminapi.Endpoint {
 approval requests; budgets that are nearly used up; today's refusals and their reasons;
 the cost of idle resources; and ledgers that may differ from the platform. The column
 undelivered lists records of decisions and changes that a receiver has not accepted or
-that were dropped. The column unserved lists operations in the platform's description
-that the gateway does not know.`,
+that were dropped, and log files that cannot be rotated. The column unserved lists
+operations in the platform's description that the gateway does not know.`,
 			}},
 		},
 	}

@@ -139,7 +139,7 @@ func gatewayState(g *operator.Instance) *status {
 	case len(g.Restart) > 0:
 		return &status{levelWarn, "Restart required"}
 	case len(g.Undelivered) > 0:
-		return &status{levelWarn, "Records undelivered"}
+		return &status{levelWarn, "Log problem"}
 	}
 	return &status{levelGood, "Healthy"}
 }

@@ -48,6 +48,7 @@ type Log struct {
 	deps   Deps
 	rules  atomic.Pointer[rules]
 	queues []*queue
+	file   *logfile.Writer // nil without a file
 
 	recorded, sampled atomic.Int64
 }
@@ -106,10 +107,11 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		l.queues = append(l.queues, newQueue(&cfg, &streamSink{w: deps.Stdout}))
 	}
 	if cfg.File != nil {
-		f, err := logfile.Open(*cfg.File)
+		f, err := logfile.Open(*cfg.File, deps.Logger)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: %w", err)
 		}
+		l.file = f
 		l.queues = append(l.queues, newQueue(&cfg, fileSink{f}))
 	}
 	if cfg.Service != nil {
@@ -161,6 +163,14 @@ func (l *Log) Backlogs() []Backlog {
 		out[i] = q.backlog()
 	}
 	return out
+}
+
+// RotateError returns the reason why the file has grown beyond its maximum size, or nil.
+func (l *Log) RotateError() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.RotateError()
 }
 
 // grace is how long Run continues to write after its context has ended.

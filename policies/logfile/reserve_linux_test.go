@@ -1,6 +1,7 @@
 package logfile_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,7 @@ func blocks(t *testing.T, name string) int64 {
 func TestReserve(t *testing.T) {
 	const reserve, line = 1 << 20, 1 << 10
 	cfg := logfile.File{Path: filepath.Join(t.TempDir(), "log"), MaxBytes: 3 * line}
-	f, err := logfile.Open(cfg)
+	f, err := logfile.Open(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

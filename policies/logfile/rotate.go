@@ -3,26 +3,31 @@ package logfile
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Writer appends lines to a file and rotates it when it is full. If another program renames the file, Writer creates a new one. It
-// is not safe for concurrent use.
+// Writer appends lines to a file and rotates it when it is full. If the rotation fails, Writer continues with the full file, and tries again
+// at each write. If another program renames the file, Writer creates a new one. Only RotateError is safe for concurrent use.
 type Writer struct {
-	cfg  File
-	f    *os.File
-	size int64
+	cfg    File
+	logger *slog.Logger
+	f      *os.File
+	size   int64
+	// failure is the error of the last rotation, or nil if the file is not full.
+	failure atomic.Pointer[error]
 	// reserve is the space in bytes to keep after the end of the file. The space up to the offset allocated is already reserved.
 	reserve, allocated int64
 }
 
-// Open opens a file for appending and creates it if necessary.
-func Open(cfg File) (*Writer, error) {
+// Open opens a file for appending and creates it if necessary. The logger logs when a rotation fails for the first time.
+func Open(cfg File, logger *slog.Logger) (*Writer, error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 100_000_000)
 	cfg.Keep = cfg.Kept()
-	r := &Writer{cfg: cfg}
+	r := &Writer{cfg: cfg, logger: logger}
 	return r, r.open()
 }
 
@@ -50,8 +55,9 @@ func (r *Writer) WriteLines(text []byte) error {
 	if err == nil {
 		err = r.keepReserve(len(text))
 	}
-	if err == nil && r.full(len(text)) {
-		err = errors.Join(r.rotate(), r.keepReserve(len(text)))
+	if err == nil {
+		r.rotateFull(len(text))
+		err = r.keepReserve(len(text))
 	}
 	if err != nil {
 		return err
@@ -64,17 +70,36 @@ func (r *Writer) WriteReserved(text []byte) error {
 	if err := r.follow(); err != nil {
 		return err
 	}
-	if r.keepReserve(len(text)) == nil && r.full(len(text)) {
-		if err := r.rotate(); err != nil {
-			return err
-		}
+	if r.keepReserve(len(text)) == nil {
+		r.rotateFull(len(text))
 		_ = r.keepReserve(len(text)) // on failure, use up the reserve
 	}
 	return r.append(text)
 }
 
-// full reports whether the file must be rotated before n bytes are written.
-func (r *Writer) full(n int) bool { return r.size > 0 && r.size+int64(n) > r.cfg.MaxBytes }
+// RotateError returns the reason why the file has grown beyond its maximum size, or nil. It is safe for concurrent use.
+func (r *Writer) RotateError() error {
+	if failure := r.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
+}
+
+// rotateFull rotates the file if n more bytes exceed the maximum size. It logs the first failure in a row.
+func (r *Writer) rotateFull(n int) {
+	var next *error
+	if r.size > 0 && r.size+int64(n) > r.cfg.MaxBytes {
+		if err := r.rotate(); err != nil {
+			next = &err
+		}
+	}
+	switch was := r.failure.Swap(next); {
+	case was == nil && next != nil:
+		r.logger.Error("cannot rotate the log file, so it grows beyond max_bytes", "file", r.cfg.Path, "error", (*next).Error())
+	case was != nil && next == nil:
+		r.logger.Info("log file is within max_bytes again", "file", r.cfg.Path)
+	}
+}
 
 // ahead is the additional space to reserve in bytes, so that few writes have to reserve space.
 const ahead = 16 << 10
@@ -130,22 +155,29 @@ func (r *Writer) follow() error {
 	return errors.Join(r.f.Close(), r.open())
 }
 
-// rotate renames Path to Path.1, Path.1 to Path.2, and so on, and deletes the last file.
+// rotate renames Path to Path.1, Path.1 to Path.2, and so on, and deletes the last file. If it fails, the open file stays in use.
 func (r *Writer) rotate() error {
-	var err error
-	if r.reserve > 0 {
-		err = r.f.Truncate(r.size) // releases the reserve
-	}
-	if err := errors.Join(err, r.f.Close()); err != nil {
-		return err
-	}
-	for i := r.cfg.Keep; i > 0; i-- {
-		err := os.Rename(r.cfg.RotatedName(i-1), r.cfg.RotatedName(i))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return errors.Join(err, r.open())
+	last := 1 // the first unused name, so that attempts that fail at a later rename do not push out older files
+	for ; last < r.cfg.Keep; last++ {
+		if _, err := os.Lstat(r.cfg.RotatedName(last)); errors.Is(err, os.ErrNotExist) {
+			break
 		}
 	}
-	return r.open()
+	for i := last; i > 0; i-- {
+		err := os.Rename(r.cfg.RotatedName(i-1), r.cfg.RotatedName(i))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	full, size := r.f, r.size
+	if err := r.open(); err != nil {
+		return errors.Join(err, os.Rename(r.cfg.RotatedName(1), r.cfg.Path))
+	}
+	var err error
+	if r.reserve > 0 {
+		err = full.Truncate(size) // releases the reserve
+	}
+	return errors.Join(err, full.Close())
 }
 
 // Close closes the file.

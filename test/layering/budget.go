@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1343},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10413},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10416},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6160},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4446},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2899},
@@ -70,10 +70,10 @@ func Budgets() []Budget {
 		}, 9155},
 		{"explanations, audit, telemetry, admin listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4755},
+		}, 4760},
 		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8834},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 502},
-		{"policies", []string{"policies/..."}, 13834},
+		{"policies", []string{"policies/..."}, 13871},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8532},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 11985},
