@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -340,6 +341,50 @@ func TestFileIsFollowed(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("events in d.log%s (-want +got):\n%s", suffix, diff)
 		}
+	}
+}
+
+// Events wait while the disk is full. The failure is logged once, and is part of the backlog.
+func TestAFullDiskLosesNothing(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	path, file := filepath.Join(dir, "link"), filepath.Join(dir, "d.log")
+	link := func(to string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(to, path+".new"), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("/dev/full")
+	synctest.Test(t, func(t *testing.T) {
+		cfg := policyconfig.DefaultDecisionLog()
+		cfg.File = &logfile.File{Path: path}
+		var logged bytes.Buffer
+		l := newLog(t, cfg, decisionlog.Deps{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		for _, id := range []string{"d1", "d2"} {
+			l.Record(event(id))
+			time.Sleep(5 * time.Minute)
+		}
+		if b := l.Backlogs()[0]; b.Waiting != 2 || b.Err == nil || strings.Count(logged.String(), "level=ERROR") != 1 {
+			t.Errorf("backlog %+v, log %s; want 2 events and one error", b, logged.String())
+		}
+		link(file)
+		time.Sleep(2 * time.Minute)
+		if got, want := l.Stats(), (decisionlog.Stats{Recorded: 2, Written: 2}); got != want || l.Backlogs()[0].Err != nil {
+			t.Errorf("stats %+v, backlog %+v; want %+v", got, l.Backlogs()[0], want)
+		}
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+	if text, err := os.ReadFile(file); err != nil || bytes.Count(text, []byte("\n")) != 2 {
+		t.Errorf("the file holds %s, %v; want 2 lines", text, err)
 	}
 }
 

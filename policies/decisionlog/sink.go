@@ -37,7 +37,10 @@ func (s *streamSink) write(_ context.Context, events [][]byte) error {
 	if len(events) == 0 {
 		return nil
 	}
-	_, err := s.w.Write(lines(events))
+	n, err := s.w.Write(lines(events))
+	if err != nil && n == 0 { // otherwise a retry would continue an incomplete line
+		err = &laterError{error: err}
+	}
 	return err
 }
 
@@ -49,7 +52,12 @@ type fileSink struct{ *logfile.Writer }
 
 func (fileSink) name() string { return "file" }
 
-func (s fileSink) write(_ context.Context, events [][]byte) error { return s.WriteLines(lines(events)) }
+func (s fileSink) write(_ context.Context, events [][]byte) error {
+	if err := s.WriteLines(lines(events)); err != nil {
+		return &laterError{error: err}
+	}
+	return nil
+}
 
 // serviceSink sends batches to an HTTP service.
 type serviceSink struct {
@@ -59,7 +67,7 @@ type serviceSink struct {
 
 func (*serviceSink) name() string { return "service" }
 
-// laterError is a failure after which the same events can be sent again.
+// laterError is a failure after which the same events can be written again.
 type laterError struct {
 	error
 	// after is the delay requested by the service, or 0.
