@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -142,6 +144,27 @@ func (l *Loaded) checkLog(name string) error {
 		}
 	}
 	return nil
+}
+
+// warnLogs reports logs that this process cannot write, create or rotate. These are no faults, because the gateway may run as another user.
+func (l *Loaded) warnLogs() error {
+	if l.from.WithoutSecrets {
+		return nil
+	}
+	return strictyaml.Each(&l.Config, func(f *logfile.File) error {
+		const hint = ": %w; if the gateway runs as another user, repeat the check as that user"
+		info, err := files.Stat(f.Path)
+		if err == nil {
+			if err := unix.Access(f.Path, unix.W_OK); err != nil {
+				return fault.Errorf("path", "the current user cannot write %s"+hint, f.Path, err)
+			}
+		}
+		dir := filepath.Dir(f.Path)
+		if denied := unix.Access(dir, unix.W_OK|unix.X_OK); denied != nil && (err != nil || info.Mode().IsRegular()) {
+			return fault.Errorf("path", "the current user cannot create or rotate the log in %s"+hint, dir, denied)
+		}
+		return nil
+	})
 }
 
 // sameFile reports whether two names refer to the same file, which need not exist yet.

@@ -28,7 +28,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 			"%d connections require as many file descriptors, but this process can open only %d; raise the limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
-	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), warnCertificates(c, now))
+	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), warnCertificates(c, now), l.warnLogs())
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
 			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses, so it applies to every client", p)

@@ -77,7 +77,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8532},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 11985},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6516},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6536},
 		{"command line", []string{"cmd/tollgate"}, 6996},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 9628},
