@@ -114,7 +114,8 @@ func Table() []Row {
 				"gateway/approval", "gateway/filter", "gateway/problem", "gateway/strictjson", "policies", "policies/catalog", "policies/decisionlog", "policies/operation",
 				"policies/ledger",
 			},
-			Why: "a feature: calls that pass because they were approved",
+			Tests: []string{"gateway/identity", "gateway/schema"}, // to make exchanges
+			Why:   "a feature: calls that pass because they were approved",
 		},
 		{
 			Package: "gateway/decisions",

@@ -144,12 +144,15 @@ func callDigest(ex *filter.Exchange) (string, error) {
 	h := sha256.New()
 	path, query := ex.PathAndQuery()
 	_, _ = io.WriteString(h, filter.Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, path, query))
-	docs := []any{in.Request.Body, in.Request.Unknown}
+	docs := []any{in.Request.Body}
 	switch row, _ := operation.Lookup(ex.Operation.ID); row.EffectiveVerb(in.Request.Body) { //nolint:exhaustive // the body has all of the others
 	case operation.VerbCreate:
 		docs = append(docs, in.Resource.After) // with its template as of now
 	case operation.VerbExec:
 		docs = append(docs, ex.Body.Doc) // policies do not see it
+	}
+	if len(in.Request.Unknown) > 0 { // without, the digest is the same as in version 0.9.0
+		docs = append(docs, in.Request.Unknown)
 	}
 	for _, doc := range docs {
 		if err := strictjson.Write(h, doc); err != nil {
