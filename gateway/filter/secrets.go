@@ -54,7 +54,7 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 			return nil
 		}
 	}
-	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows only the detail
+	p := problem.Forbidden.Newf("%s: refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows only the detail
 	for _, s := range found {
 		if s.Pointer == "/value" {
 			s.Name = "" // a part of the value of a secret, which a refusal must not repeat
@@ -66,12 +66,41 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 
 // secretReferences returns the placeholders in the resulting state and in the value of a secret.
 func (ex *Exchange) secretReferences() []operation.SecretReference {
-	found := operation.SecretReferences(ex.Evaluation.Input.Resource.After)
-	row, _ := operation.Lookup(ex.Operation.ID)
-	if body, _ := ex.Body.Doc.(map[string]any); row.Kind == operation.KindSecret {
+	body, _ := ex.Body.Doc.(map[string]any)
+	found := inWrittenCommand(body, operation.SecretReferences(ex.Evaluation.Input.Resource.After))
+	if row, _ := operation.Lookup(ex.Operation.ID); row.Kind == operation.KindSecret {
 		found = append(found, operation.SecretReferences(map[string]any{"value": body["value"]})...)
 	}
 	return found
+}
+
+// inWrittenCommand moves the placeholders of a command to the members that the caller sent. A resulting state contains the command twice:
+// as args, and as cmd and entrypoint. Placeholders that were derived from a sent member are removed. A placeholder that only the derived
+// form contains, for example because of quotes in args, is kept with the pointer of the sent member.
+func inWrittenCommand(body map[string]any, found []operation.SecretReference) []operation.SecretReference {
+	written, derived := []string{"args"}, []string{"cmd", "entrypoint"}
+	switch {
+	case body["args"] != nil:
+	case body["cmd"] != nil:
+		written, derived = derived, written
+	case body["entrypoint"] != nil:
+		written, derived = []string{"entrypoint", "cmd"}, written
+	}
+	in := func(members []string, s operation.SecretReference) bool {
+		member, _, _ := strings.Cut(strings.TrimPrefix(s.Pointer, "/"), "/")
+		return slices.Contains(members, member)
+	}
+	var out []operation.SecretReference
+	for _, s := range found {
+		if in(derived, s) {
+			if slices.ContainsFunc(found, func(o operation.SecretReference) bool { return o.Name == s.Name && in(written, o) }) {
+				continue
+			}
+			s.Pointer = "/" + written[0]
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // readFunc is Reader.Read or Reader.ReadCached.

@@ -2,6 +2,8 @@ package parity
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +144,52 @@ func TestReferencesToSecrets(t *testing.T) {
 		} {
 			if a := d.ask(t, request(tt.method, tt.path, "key_other", tt.body)); a.Status != tt.status {
 				t.Errorf("%s %s %s: %d %s, want %d", tt.method, tt.path, tt.body, a.Status, a.Body, tt.status)
+			}
+		}
+	}, apart("{read: team, exempt: [viewer]}"))
+}
+
+// A refused placeholder in a command is located in the member that the caller sent, by its name in the caller's API, and only there.
+func TestPlaceOfSecretsInCommands(t *testing.T) {
+	t.Parallel()
+	const (
+		v2  = `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},`
+		one = `{"name":"t1","imageName":"i:1",`
+		pod = `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "i:1", cloudType: SECURE, dockerArgs: "run {{ ACME_SECRET_x }}"}) { id } }`
+	)
+	eachDoor(t, func(t *testing.T, d *door) {
+		template := fmt.Sprint(field(t, d.ask(t, request("POST", "/v2/templates", "key_other", `{"name":"t","image":"i:1","args":"echo"}`)).Body, "id"))
+		for _, tt := range []struct {
+			path, body string
+			places     []string
+		}{
+			{"/v2/pods", v2 + `"args":"run {{ ACME_SECRET_x }}"}`, []string{"$.args"}},
+			{"/v2/pods", v2 + `"args":"run {\\{ACME_SECRET_x}}"}`, []string{"$.args"}}, // a placeholder only after the shell's quotes
+			{"/v2/pods", v2 + `"cmd":["run","{{ ACME_SECRET_x }}"]}`, []string{"$.cmd.1"}},
+			{"/v2/pods", v2 + `"entrypoint":["{{ ACME_SECRET_x }}"]}`, []string{"$.entrypoint.0"}},
+			{"/v2/pods", v2 + `"entrypoint":["{{","ACME_SECRET_x","}}"]}`, []string{"$.entrypoint"}}, // a placeholder only in the joined command
+			{"/v2/pods", v2 + `"entrypoint":["{{ ACME_SECRET_x }}"],"cmd":["{{ ACME_SECRET_y }}"]}`, []string{"$.cmd.0", "$.entrypoint.0"}},
+			{"/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `","cmd":["{{ ACME_SECRET_x }}"]}`, []string{"$.cmd.0"}},
+			{"/v1/pods", one + `"gpuTypeIds":["NVIDIA L4"],"dockerStartCmd":["run","{{ ACME_SECRET_x }}"]}`, []string{"dockerStartCmd"}},
+			{"/v1/pods", one + `"gpuTypeIds":["NVIDIA L4"],"dockerEntrypoint":["{{ ACME_SECRET_x }}"]}`, []string{"dockerEntrypoint"}},
+			{"/v1/pods", one + `"gpuTypeIds":["NVIDIA L4"],"dockerArgs":"run {{ ACME_SECRET_x }}"}`, []string{"dockerArgs"}},
+			{"/v1/templates", one + `"dockerStartCmd":["{{ ACME_SECRET_x }}"]}`, []string{"dockerStartCmd"}},
+			{"/v1/templates", one + `"dockerEntrypoint":["{{ ACME_SECRET_x }}"]}`, []string{"dockerEntrypoint"}},
+			{"", pod, []string{"dockerArgs"}},
+		} {
+			in := graphqlBy("key_other", pod)
+			if tt.path != "" {
+				in = request("POST", tt.path, "key_other", tt.body)
+			}
+			a := d.ask(t, in)
+			found := regexp.MustCompile(`[\w.$]+: refers to`).FindAllString(a.Body, -1)
+			var want []string
+			for _, place := range tt.places {
+				want = append(want, place+": refers to")
+			}
+			slices.Sort(found)
+			if found = slices.Compact(found); !slices.Equal(found, want) {
+				t.Errorf("%s %s: %d %s, want refusals of %v", tt.path, tt.body, a.Status, a.Body, tt.places)
 			}
 		}
 	}, apart("{read: team, exempt: [viewer]}"))

@@ -198,7 +198,7 @@ func problemFault(r *translate.Response) *fault {
 
 // refusal converts an unsuccessful v2 response to a fault.
 func refusal(r *translate.Response, k legacy.Noun) *fault {
-	f, text := problemFault(r), r.Detail()
+	f, text := problemFault(r), graphqlNames.In([]string{r.Detail()})[0]
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		f.message, f.Code, f.http = textUnauthorized+": "+text, codeUnauthenticated, http.StatusUnauthorized

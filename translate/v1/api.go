@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,6 +114,11 @@ func (r *request) user() string {
 	return r.userID
 }
 
+// sent returns the fields that the caller sent.
+func (r *request) sent() form {
+	return slices.DeleteFunc(slices.Clone(r.form), func(f field) bool { return !r.body.has(f.name) })
+}
+
 // reply is a successful response: a body to be encoded as JSON, an encoded body, or no body.
 type reply struct {
 	status      int
@@ -187,7 +193,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 
 // Refuse encodes a refusal by the gateway, for example because of a missing key, in the form of v1.
 func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
-	f := a.refused(&legacy.RefusedError{Response: r})
+	f := a.refused(&legacy.RefusedError{Response: r}, nil)
 	return a.refusal(f, docsLink)
 }
 
@@ -208,7 +214,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 		err = broken()
 	}
 	if err != nil {
-		f := a.faultOf(err)
+		f := a.faultOf(err, r.sent())
 		out.Status, out.Reason = f.status, f.Error()
 		if wait := r.Header().Get("Retry-After"); wait != "" &&
 			(f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {

@@ -56,13 +56,14 @@ func bad(format string, args ...any) *fault {
 // broken returns the fault for an internal error.
 func broken() *fault { return &fault{status: http.StatusInternalServerError, text: textBroken} }
 
-// refused converts an unsuccessful or missing v2 response to a v1 fault.
-func (a *API) refused(r *legacy.RefusedError) *fault {
+// refused converts an unsuccessful or missing v2 response to a v1 fault. sent lists the fields that the caller sent.
+func (a *API) refused(r *legacy.RefusedError, sent form) *fault {
 	resp := r.Response
 	if r.Err != nil || resp == nil {
 		return noResponseFault(r.Err)
 	}
-	detail := resp.Detail()
+	names := v1Names(sent)
+	detail := names.In([]string{resp.Detail()})[0]
 	f := &fault{status: resp.Status, text: cmp.Or(detail, http.StatusText(resp.Status)), detail: detail}
 	switch {
 	case resp.OK(): // a success with an unreadable body
@@ -84,7 +85,7 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 		f.wait = resp.RetryAfter()
 	case resp.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
-		if f.problems = v1Names.In(resp.Errors()); len(f.problems) > 0 {
+		if f.problems = names.In(resp.Errors()); len(f.problems) > 0 {
 			f.text = textInvalid
 		}
 	case resp.Status >= http.StatusInternalServerError:
@@ -97,8 +98,8 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	return f
 }
 
-// faultOf converts any error to a v1 fault.
-func (a *API) faultOf(err error) *fault {
+// faultOf converts any error to a v1 fault. sent lists the fields that the caller sent.
+func (a *API) faultOf(err error, sent form) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f
 	}
@@ -115,7 +116,7 @@ func (a *API) faultOf(err error) *fault {
 	if !ok {
 		return noResponseFault(err)
 	}
-	return a.refused(r)
+	return a.refused(r, sent)
 }
 
 // missingText returns the message of a 404.
