@@ -43,9 +43,14 @@ func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	s, err := c.people.enter(r, token, false)
-	if refused, ok := errors.AsType[admin.TokenError](err); ok {
+	if err != nil {
+		refused, isRefused := errors.AsType[admin.TokenError](err)
+		if !isRefused {
+			c.logger.ErrorContext(r.Context(), "console login failed", "client.address", admin.PeerOf(r).String(), "error", err)
+		}
 		admin.SetRetryAfter(w, refused.Wait)
-		c.loginPage(w, r, refused.Status, upper(refused.Reason))
+		status, reason := adminapi.StatusOf(err)
+		c.loginPage(w, r, status, upper(reason))
 		return
 	}
 	next := c.local(r.FormValue("next"))
