@@ -63,7 +63,7 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
-// raw writes JSON text as JSON or YAML.
+// raw writes JSON text as JSON or YAML, with a newline at its end.
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error
 	if o.format == "yaml" {
@@ -71,7 +71,7 @@ func (o *output) raw(w io.Writer, text []byte) error {
 			return err
 		}
 	}
-	_, err = w.Write(text)
+	_, err = fmt.Fprintf(w, "%s\n", bytes.TrimRight(text, "\n"))
 	return err
 }
 

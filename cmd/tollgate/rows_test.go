@@ -263,6 +263,23 @@ func TestYAMLKeepsTypes(t *testing.T) {
 	}
 }
 
+// Every response ends with one newline, also if the gateway sent none.
+func TestResponsesEndWithNewline(t *testing.T) {
+	text := `{"approvals":[]}`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }))
+	t.Cleanup(s.Close)
+	t.Setenv("TOLLGATE_KEY", "k")
+	for _, line := range []string{"my approvals --gateway", "approvals list acme --admin"} {
+		for text = range map[string]bool{`{"approvals":[]}`: true, "{\"approvals\":[]}\n": true} {
+			for format, want := range map[string]string{"json": "{\"approvals\":[]}\n", "yaml": "approvals: []\n"} {
+				if code, got, stderr := tell(t, append(strings.Fields(line), s.URL, "-o", format)...); code != 0 || got != want {
+					t.Errorf("%s -o %s: exit %d %s%q, want %q", line, format, code, stderr, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Shells complete names configured at the gateway, and enumerations.
 func TestCompletion(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
