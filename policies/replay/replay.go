@@ -126,7 +126,7 @@ func (p *player) decide(ctx context.Context, org string, e *event) (outcome, err
 			return outcome{verdict: verdict{deny: reasons(d.Deny), warn: reasons(d.Warn), shadow: reasons(d.Shadow)}, open: all}, nil
 		}
 		if rec, err = changed(rec, d.Mutate); err != nil {
-			return outcome{missing: []string{"the body as changed by policies:  " + err.Error()}}, nil //nolint:nilerr // as above
+			return outcome{missing: []string{"the body as changed by policies: " + err.Error()}}, nil //nolint:nilerr // as above
 		}
 	}
 	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies were still changing the body after %d rounds", maxRounds)}}, nil

@@ -165,6 +165,9 @@ func TestRun(t *testing.T) {
 		{"policies that change bodies", nil, []policies.Entry{{Policy: "field_values", Params: map[string]any{
 			"force": map[string]any{"createPod": map[string]any{"/gpu/count": 1}},
 		}}}, nil, map[replay.Kind]int{same: 5}, false},
+		{"changes that contradict each other", nil, []policies.Entry{{Policy: "field_values", Params: map[string]any{
+			"force": map[string]any{"createPod": map[string]any{"/args": "a", "/cmd": []any{"b"}}},
+		}}}, nil, map[replay.Kind]int{same: 1, replay.Undetermined: 4}, false},
 		{"a change makes the price unknown", nil, []policies.Entry{{Policy: "field_values", Params: map[string]any{
 			"force": map[string]any{"createPod": map[string]any{"/gpu/count": 1}},
 		}}, ceiling(1)}, nil, map[replay.Kind]int{same: 2, replay.Undetermined: 3}, false},
@@ -179,6 +182,9 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(tt.want, counts(r)); diff != "" {
 				text, _ := json.MarshalIndent(r, "", " ")
 				t.Errorf("kinds (-want +got):\n%s\n%s", diff, text)
+			}
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("  ")) {
+				t.Errorf("the report has two spaces: %s", text)
 			}
 			if r.Changed() != tt.changed || r.Read != 5 || r.Unreadable+r.Other+r.Skipped != 0 {
 				t.Errorf("got changed %t, %d read, want changed %t, all 5 read: %+v", r.Changed(), r.Read, tt.changed, r)
