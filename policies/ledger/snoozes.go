@@ -40,6 +40,24 @@ func (m *Snapshots) rememberSnoozes(org string, noticed map[string]string) {
 	m.of(org).snoozes = m.unexpired(noticed)
 }
 
+// forgetSnoozes removes the remembered snoozes that were ended at another gateway. It removes none if the store has lost its notices.
+func (m *Snapshots) forgetSnoozes(ctx context.Context, org string) error {
+	m.mu.Lock()
+	known := maps.Clone(m.of(org).snoozes)
+	m.mu.Unlock()
+	if len(known) == 0 {
+		return nil
+	}
+	noticed, err := m.Store.Noticed(ctx, org)
+	if err != nil || noticed[idleField] == "" {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.of(org).snoozes, func(name, value string) bool { return known[name] == value && noticed[name] == "" })
+	return nil
+}
+
 // restoreSnoozes records the remembered snoozes that are missing in noticed, and returns them.
 func (m *Snapshots) restoreSnoozes(ctx context.Context, org string, noticed map[string]string) (snoozes map[string]string, err error) {
 	m.mu.Lock()

@@ -38,7 +38,7 @@ func TestSnoozesOutliveALoss(t *testing.T) {
 				for _, g := range f.gateways {
 					g.Budgets = &ledger.Plan{Idle: ledger.Idle{For: time.Minute, Action: ledger.ActionStop, Notice: time.Minute}}
 				}
-				for _, id := range []string{"kept", "late", "ended"} {
+				for _, id := range []string{"kept", "late", "ended", "ended elsewhere"} {
 					f.found = append(f.found, ledger.PlatformResource{Kind: operation.KindPod, ID: id, Name: id, Amounts: onePod, Priced: true})
 				}
 				f.run(a, b)
@@ -57,8 +57,12 @@ func TestSnoozesOutliveALoss(t *testing.T) {
 				}
 				pass()
 				snooze(b, "kept", time.Hour)
+				snooze(b, "ended elsewhere", time.Hour)
 				snooze(a, "ended", time.Hour)
 				pass()
+				snooze(a, "ended elsewhere", 0)
+				pass()
+				time.Sleep(time.Second) // every gateway has polled
 				snooze(a, "ended", 0)
 				if name == "everything" { // the loss of the notices alone is not announced to other gateways
 					snooze(b, "late", time.Hour)
@@ -71,7 +75,7 @@ func TestSnoozesOutliveALoss(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := ledger.SnoozedUntil(noticed)
-				if got["kept"].IsZero() || !got["ended"].IsZero() || got["late"].IsZero() != (name == "the notices") {
+				if got["kept"].IsZero() || !got["ended"].IsZero() || !got["ended elsewhere"].IsZero() || got["late"].IsZero() != (name == "the notices") {
 					t.Errorf("snoozed until %v", got)
 				}
 			})

@@ -115,6 +115,9 @@ func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
 		img.loss = loss
 		w.mu.Unlock()
 	}
+	if err := w.forgetSnoozes(ctx, org); err != nil {
+		return err
+	}
 	from := w.begin(org)
 	state, err := w.Store.Show(ctx, org)
 	if err != nil {
