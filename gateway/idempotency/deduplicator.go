@@ -101,7 +101,8 @@ func keysUnavailable(err error) error {
 
 func inProgress(text string) error { return problem.InProgress.New(text).With("Retry-After", "2") }
 
-// prepare completes the intent of a call that has passed the policies.
+// prepare completes the intent of a call that has passed the policies. It returns 503 if the platform's list of existing resources is
+// required and cannot be read.
 func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
 	ex.BufferResponse()
@@ -115,7 +116,10 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if err := ctx.Err(); err != nil && !o.HasKey {
 		return err // the deadline of the request has passed
 	}
-	o.Intent.Preexisting = f.existing(ctx, ex, row.Kind)
+	var err error
+	if o.Intent.Preexisting, err = f.existing(ctx, ex, row.Kind); err != nil {
+		return err
+	}
 	o.Keys.Lookalikes = lookalikeKey(row.Kind, o.Intent.Name, o.Intent.Shape)
 	return nil
 }

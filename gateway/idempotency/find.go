@@ -2,12 +2,14 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -79,21 +81,26 @@ func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind opera
 	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, ledger.IsCounted)
 }
 
-// existing returns the IDs of all resources of a kind if such resources have no creation time. It returns nil if they have one, or if the
-// list cannot be read.
-func (f *Deduplicator) existing(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
+// existing returns the IDs of all resources of a kind if such resources have no creation time, so that a later search recognises a new one.
+// It returns nil if they have one, or if the platform key may not read the list. If the list cannot be read, it returns 503: without the
+// list, a resource whose response is lost could not be found, and a repeat would create a second one.
+func (f *Deduplicator) existing(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]string, error) {
 	if hasCreationTime(kind) {
-		return nil
+		return nil, nil
 	}
 	items, err := f.list(ctx, ex, kind)
-	if err != nil {
-		return nil
+	switch {
+	case errors.Is(err, upstream.ErrForbidden):
+		return nil, nil
+	case err != nil:
+		return nil, problem.IdempotencyUnavailable.Newf("the list of existing %s resources cannot be read, so nothing was sent; try again",
+			kind.Noun()).With("Retry-After", "1").Because(err)
 	}
 	ids := make([]string, len(items))
 	for i, it := range items {
 		ids[i] = it.ID
 	}
-	return ids
+	return ids, nil
 }
 
 // hasCreationTime reports whether resources of a kind have a creation time.

@@ -90,10 +90,10 @@ func (c *Account) list(ctx context.Context, org, target, member string) (doc any
 	}
 }
 
-// errNotFound means that the platform responded with 404. errForbidden means that it responded with 403.
+// ErrForbidden means that the platform responded with 403. errNotFound means that it responded with 404.
 var (
 	errNotFound  = fmt.Errorf("%w: resource not found", ErrUnreachable)
-	errForbidden = fmt.Errorf("%w: permission denied for the platform key", ErrUnreachable)
+	ErrForbidden = fmt.Errorf("%w: permission denied for the platform key", ErrUnreachable)
 )
 
 // request sends a request and decodes the response, which must have status 200.
@@ -125,7 +125,7 @@ func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Tim
 	case http.StatusNotFound:
 		return nil, at, fmt.Errorf("%w: %s %s", errNotFound, q.Method, q.Target)
 	case http.StatusForbidden:
-		return nil, at, fmt.Errorf("%w: %s %s", errForbidden, q.Method, q.Target)
+		return nil, at, fmt.Errorf("%w: %s %s", ErrForbidden, q.Method, q.Target)
 	default:
 		return nil, at, fmt.Errorf("%w: %s %s returned status %d", ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}

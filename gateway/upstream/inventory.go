@@ -169,7 +169,7 @@ func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*ledger.P
 // meansEmpty reports whether an error of an optional list means that the list is empty: an older platform does not have the kind, or the
 // platform key may not list it. A list of counted resources that cannot be read is not empty.
 func meansEmpty(err error, counts, known bool) bool {
-	return errors.Is(err, errNotFound) && (!counts || !known) || errors.Is(err, errForbidden) && !counts
+	return errors.Is(err, errNotFound) && (!counts || !known) || errors.Is(err, ErrForbidden) && !counts
 }
 
 // listed converts a record that the platform returned at the given time.

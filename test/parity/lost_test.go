@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -273,6 +274,37 @@ func TestRepeatsFindLostCreates(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestCreatesNeedTheListBefore: a resource without a time of creation is not created if the list of those that exist cannot be read. It could
+// not be found after a lost response, and its repeat would create a second one.
+func TestCreatesNeedTheListBefore(t *testing.T) {
+	t.Parallel()
+	lists := map[string]string{"createNetworkVolume": "listNetworkVolumes", "createTemplate": "listTemplates", "createRegistry": "listRegistries"}
+	for what, m := range makers {
+		if lists[m.operation] == "" {
+			continue
+		}
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := &lossy{lose: plain(504)}
+			d, ask := l.open(t, "http", m)
+			d.platform.AddFault(platform.Fault{Kind: platform.FaultStatus, Operation: lists[m.operation], Status: 500, Times: 1})
+			if a := ask(); !strings.Contains(a.Body, "503") || l.creates != 0 {
+				t.Errorf("%d %s after %d creates, want 503 and none", a.Status, a.Body, l.creates)
+			}
+			if again := ask(); answeredID(again) == "" || !slices.Equal(d.made(t, m.operation), []string{answeredID(again)}) {
+				t.Errorf("repeat: %d %s after %d creates, want the one in %v", again.Status, again.Body, l.creates, d.made(t, m.operation))
+			}
+			d.platform.AddFault(platform.Fault{Kind: platform.FaultForbidden, Operation: lists[m.operation]})
+			l.mu.Lock()
+			l.lose = nil
+			l.mu.Unlock()
+			if a := ask(); answeredID(a) == "" {
+				t.Errorf("with a platform key that may not list: %d %s, want success", a.Status, a.Body)
+			}
+		})
 	}
 }
 
