@@ -56,8 +56,13 @@ func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.TrialResul
 	if r == nil {
 		return t.run(ctx)
 	}
+	return t.isolated(ctx, r, TryTime)
+}
+
+// isolated evaluates the draft in a child of r, for at most the given processor time.
+func (t *Trial) isolated(ctx context.Context, r *isolate.Runner, limit time.Duration) (*policies.TrialResult, error) {
 	var out policies.TrialResult
-	if err := r.Run(ctx, &isolate.Job{Org: t.Source.Org, Name: tryJob, Deadline: TryTime, Request: t}, &out); err != nil {
+	if err := r.Run(ctx, &isolate.Job{Org: t.Source.Org, Name: tryJob, Deadline: limit, Request: t}, &out); err != nil {
 		return nil, faulty(err)
 	}
 	return &out, nil
