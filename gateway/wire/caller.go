@@ -34,18 +34,24 @@ func ClientGone(ctx context.Context) bool {
 
 // closed reports whether the other end has closed a connection.
 func closed(c net.Conn) (is bool) {
+	inner, known := innermost(c).(syscall.Conn)
+	if !known {
+		return false
+	}
+	raw, err := inner.SyscallConn()
+	if err != nil {
+		return true // already closed on this side
+	}
+	return raw.Control(func(fd uintptr) { is = hungUp(fd) }) != nil || is
+}
+
+// innermost returns the connection below all layers, such as TLS.
+func innermost(c net.Conn) net.Conn {
 	for {
-		switch have := c.(type) {
-		case syscall.Conn:
-			raw, err := have.SyscallConn()
-			if err != nil {
-				return true // already closed on this side
-			}
-			return raw.Control(func(fd uintptr) { is = hungUp(fd) }) != nil || is
-		case interface{ NetConn() net.Conn }:
-			c = have.NetConn()
-		default:
-			return false
+		layer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
 		}
+		c = layer.NetConn()
 	}
 }

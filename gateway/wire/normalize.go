@@ -39,15 +39,7 @@ func NormalizeRequests(h http.Handler) http.Handler {
 
 // reset changes a connection so that closing it sends a reset.
 func reset(c net.Conn) {
-	for {
-		switch have := c.(type) {
-		case *net.TCPConn:
-			_ = have.SetLinger(0) // fails only if the connection is already closed
-			return
-		case interface{ NetConn() net.Conn }:
-			c = have.NetConn()
-		default:
-			return
-		}
+	if tcp, ok := innermost(c).(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // fails only if the connection is already closed
 	}
 }
