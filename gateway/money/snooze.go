@@ -57,13 +57,6 @@ func (s *Snooze) Routes() []filter.Served {
 	return []filter.Served{filter.Serve(snoozeRoute, http.MethodPost, snoozePath+"/{id}", s.answerSnooze), page, link}
 }
 
-// snoozeResult is the response to a caller who snoozes a resource.
-type snoozeResult struct {
-	Resource string `json:"resource"`
-	// Until is null if the resource is not snoozed.
-	Until *time.Time `json:"until"`
-}
-
 // answerSnooze snoozes a resource for a caller who is allowed to change it.
 func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	length := snoozeTime
@@ -85,12 +78,7 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	if err != nil {
 		return nil, err
 	}
-	answer := snoozeResult{Resource: id}
-	if !until.IsZero() {
-		until = until.UTC()
-		answer.Until = &until
-	}
-	return filter.JSONResponse(answer)
+	return filter.JSONResponse(Snoozed{Resource: id, Until: timeOf(until)})
 }
 
 // mayUpdate returns 403 if the policies always refuse the caller's updates of resources of the given kind. Snoozing an idle resource causes
