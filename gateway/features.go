@@ -148,7 +148,7 @@ func (p *parts) list() []feature {
 		{name: "prices", apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
 			return []tasks.Task{{
 				Name: "catalog", Until: tasks.Stopping,
-				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) },
+				Run: func(ctx context.Context) error { return p.prices.Run(ctx, p.current.view.OrgIDs("")...) },
 			}}
 		}},
 		{

@@ -70,11 +70,3 @@ func (g *Gateway) Close() {
 	g.current.Load().close()
 	g.parts.close()
 }
-
-func orgIDs(cfg *settings.Config) []string {
-	ids := make([]string, len(cfg.Orgs))
-	for i, o := range cfg.Orgs {
-		ids[i] = o.ID
-	}
-	return ids
-}

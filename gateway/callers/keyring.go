@@ -34,7 +34,7 @@ type keyring struct {
 func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 	k := &keyring{uses: uses{hashes: store.Hashes{Client: deps.Redis, Prefix: prefix.Keys()}}}
 	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*runtimeKey]{
-		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, MaxRecords: maxKeys,
+		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return deps.Current.OrgIDs("") }, MaxRecords: maxKeys,
 		OnAdd:    func(org string, m *runtimeKey) { m.Used = &k.usage(org, m.ID).seen },
 		OnRemove: k.forget,
 	})

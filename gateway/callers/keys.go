@@ -57,14 +57,6 @@ func (s *Keys) State() (good time.Time, err error) {
 // org returns an organisation of the current callers, or nil.
 func (s *Keys) org(id string) *settings.Org { return s.deps.Org(id) }
 
-func orgsOf(cfg *settings.Config) []string {
-	ids := make([]string, len(cfg.Orgs))
-	for i, o := range cfg.Orgs {
-		ids[i] = o.ID
-	}
-	return ids
-}
-
 // authoritiesOf compiles the certificate authorities of a configuration.
 func authoritiesOf(c *settings.Config) *identity.Authorities {
 	list := make([]identity.Authority, len(c.Certificates.Authorities))

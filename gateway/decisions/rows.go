@@ -84,7 +84,7 @@ func (d *Decisions) Find(ctx context.Context, s adminapi.Principal, id string) (
 		return x, nil
 	}
 	if d.archive != nil {
-		if x, err := d.archive.find(ctx, d.orgs(s.Org), id); x != nil || err != nil {
+		if x, err := d.archive.find(ctx, d.deps.OrgIDs(s.Org), id); x != nil || err != nil {
 			return x, err
 		}
 	}
@@ -133,7 +133,7 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 	var searched time.Time // only calls that began then or later were all searched
 	if d.archive != nil {
 		out.KeptSeconds = int64(d.archive.store.Retention.Seconds())
-		for _, org := range d.orgs(q.Org) {
+		for _, org := range d.deps.OrgIDs(q.Org) {
 			list, since, err := d.archive.list(ctx, org, q)
 			all = append(all, list...)
 			if since.After(searched) {
@@ -153,17 +153,6 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 		out.Next = searched.UTC().Format(time.RFC3339Nano)
 	}
 	return &out, nil
-}
-
-// orgs returns all configured organisations, or only the one with the given ID.
-func (d *Decisions) orgs(id string) []string {
-	var ids []string
-	for _, o := range d.deps.Config().Orgs {
-		if id == "" || o.ID == id {
-			ids = append(ids, o.ID)
-		}
-	}
-	return ids
 }
 
 // logged selects the part of the decision log to write.

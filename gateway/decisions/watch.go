@@ -61,7 +61,7 @@ func (w *watching) others(ctx context.Context) {
 	if w.archive == nil {
 		return
 	}
-	for _, org := range w.orgs(w.q.Org) {
+	for _, org := range w.deps.OrgIDs(w.q.Org) {
 		place, err := w.archive.store.Follow(ctx, org, w.places[org], func(raw json.RawMessage) {
 			if s := summaryOf(raw); s != nil {
 				w.sendOnce(ctx, s)

@@ -100,15 +100,9 @@ func (c *Calls) Tasks() []tasks.Task {
 // list returns the legacy calls of an organisation and the brownouts of the next week. An empty organisation means all of them.
 func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.OptionalOrg) (none List, err error) {
 	org := string(p.Org)
-	var known []string
-	for _, o := range c.Config().Orgs {
-		known = append(known, o.ID)
-	}
-	if org != "" {
-		if !slices.Contains(known, org) {
-			return none, adminapi.ErrUnknownOrg
-		}
-		known = []string{org}
+	known := c.OrgIDs(org)
+	if org != "" && len(known) == 0 {
+		return none, adminapi.ErrUnknownOrg
 	}
 	// Include calls that this gateway has just recorded.
 	if err := c.Recorder.Flush(ctx); err != nil {

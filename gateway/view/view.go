@@ -56,6 +56,16 @@ func (c *Current) Org(id string) *settings.Org {
 	return nil
 }
 
+// OrgIDs returns the IDs of the organisations in the order of the configuration, or only the given one if it exists. "" means all.
+func (c *Current) OrgIDs(only string) (ids []string) {
+	for _, o := range c.Config().Orgs {
+		if only == "" || o.ID == only {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
 // Zone returns the time zone of an organisation. It returns UTC if the organisation does not exist.
 func (c *Current) Zone(org string) ledger.Zone {
 	if o := c.Org(org); o != nil {
