@@ -198,12 +198,12 @@ func newPodInput(a args) legacy.PodInput {
 	return w
 }
 
-// podInput reads the pod settings that creates and updates share.
-func podInput(a args) legacy.PodInput {
+// podInput reads the settings that pods and templates share, and those of more that v2 accepts unchanged.
+func podInput(a args, more ...map[string]string) legacy.PodInput {
 	return legacy.PodInput{
 		Container: containerInput(a),
 		Name:      optional[string](a, "name"), MountPath: optional[string](a, "volumeMountPath"), VolumeGB: optional[int64](a, "volumeInGb"),
-		PassThrough: plain(a, startNames),
+		PassThrough: plain(a, append(more, startNames)...),
 	}
 }
 

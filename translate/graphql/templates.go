@@ -264,10 +264,8 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 
 func templateInput(a args) *legacy.TemplateInput {
 	w := &legacy.TemplateInput{
-		Container: containerInput(a), PassThrough: plain(a, startNames,
-			map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
-		Name: optional[string](a, "name"), MountPath: optional[string](a, "volumeMountPath"), VolumeGB: optional[int64](a, "volumeInGb"),
-		Readme: optional[string](a, "readme"), Config: optional[string](a, "config"), StartScript: optional[string](a, "startScript"),
+		PodInput: podInput(a, map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
+		Readme:   optional[string](a, "readme"), Config: optional[string](a, "config"), StartScript: optional[string](a, "startScript"),
 		AdvancedStart: optional[bool](a, "advancedStart"),
 	}
 	if raw, err := json.Marshal(a.list("portsConfig")); err == nil && a.has("portsConfig") {

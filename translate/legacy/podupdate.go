@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodInput holds a caller's settings of a pod.
+// PodInput holds a caller's settings of a pod, or those that a pod and a template share.
 type PodInput struct {
 	Container
 	PassThrough

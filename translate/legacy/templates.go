@@ -32,10 +32,7 @@ func IsVirtual(id string) bool { return strings.HasPrefix(id, virtualPrefix) }
 
 // TemplateInput holds a caller's settings of a template.
 type TemplateInput struct {
-	Container
-	PassThrough
-	Name, MountPath Optional[string]
-	VolumeGB        Optional[int64]
+	PodInput
 	// The following settings are stored in the template's note.
 	Readme, Config, StartScript Optional[string]
 	AdvancedStart               Optional[bool]

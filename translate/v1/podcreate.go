@@ -77,7 +77,7 @@ func (r *request) defaults(want *legacy.PodCreate) {
 	}
 }
 
-// podInput reads the pod settings that both bodies share.
+// podInput reads the settings that the bodies of pods and templates share.
 func (r *request) podInput() legacy.PodInput {
 	in := r.body
 	return legacy.PodInput{

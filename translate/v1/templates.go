@@ -32,15 +32,7 @@ var templateFields = form{
 
 // templateInput reads the template settings that both bodies share.
 func (r *request) templateInput() *legacy.TemplateInput {
-	in := r.body
-	w := &legacy.TemplateInput{
-		Container: containerInput(in), PassThrough: r.form.plain(in),
-		Name: optional[string](in, "name"), MountPath: optional[string](in, "volumeMountPath"), VolumeGB: optional[int64](in, "volumeInGb"),
-	}
-	if in.has("readme") {
-		w.Readme = legacy.Given(in.text("readme"))
-	}
-	return w
+	return &legacy.TemplateInput{PodInput: r.podInput(), Readme: optional[string](r.body, "readme")}
 }
 
 // containerInput reads the settings that templates and pods share.
