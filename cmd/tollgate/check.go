@@ -207,26 +207,11 @@ func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolat
 
 // report writes each fault in err on its own line, and their number. what names the checked file or directory.
 func report(w io.Writer, what string, err error) {
-	all := parts(err)
+	all := policyconfig.Joined(err)
 	for _, e := range all {
 		_, _ = fmt.Fprintln(w, e)
 	}
 	_, _ = fmt.Fprintf(w, "%s: %s\n", what, counted(len(all), "fault"))
-}
-
-// parts returns the errors that are joined in err, at any depth.
-func parts(err error) (all []error) {
-	many, ok := err.(interface{ Unwrap() []error })
-	switch {
-	case err == nil:
-		return nil
-	case !ok:
-		return []error{err}
-	}
-	for _, e := range many.Unwrap() {
-		all = append(all, parts(e)...)
-	}
-	return all
 }
 
 func counted(n int, what string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Severities of a finding, in the terms of SARIF and GitHub.
@@ -28,7 +29,7 @@ type finding struct {
 // has its position in the Rego file.
 func findings(path, severity string, err error) []finding {
 	found := []finding{}
-	for _, err := range parts(err) {
+	for _, err := range policyconfig.Joined(err) {
 		f, ok := errors.AsType[strictyaml.Fault](err)
 		if !ok {
 			f = strictyaml.Fault{File: path, Message: err.Error()}

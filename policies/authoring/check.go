@@ -51,9 +51,6 @@ func Check(dir string) (*Checked, error) {
 
 // Faults splits a joined error. An error of another type is converted to a *policyconfig.Error without a position.
 func Faults(err error) []*policyconfig.Error {
-	if err == nil {
-		return nil
-	}
 	var out []*policyconfig.Error
 	for _, e := range policyconfig.Joined(err) {
 		f, ok := errors.AsType[*policyconfig.Error](e)

@@ -24,12 +24,14 @@ type Error struct {
 }
 
 // Joined returns the errors that err joins, directly or indirectly, or err itself if it joins none.
-func Joined(err error) []error {
+func Joined(err error) (out []error) {
 	many, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
 		return []error{err}
 	}
-	var out []error
 	for _, e := range many.Unwrap() {
 		out = append(out, Joined(e)...)
 	}
