@@ -15,14 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
-
-// madeKey is a key in a response of the operators' API.
-type madeKey struct {
-	Secret string
-	Key    settings.KeyRecord
-}
 
 // keySpec holds the values of the flags that describe a new key.
 type keySpec struct {
@@ -132,13 +125,13 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 	return string(text), err
 }
 
-func (c *adminClient) createKey(ctx context.Context, org, spec string) (*madeKey, error) {
-	made := new(madeKey)
+func (c *adminClient) createKey(ctx context.Context, org, spec string) (*callers.KeyResponse, error) {
+	made := new(callers.KeyResponse)
 	return made, c.post(ctx, "/admin/keys/create", url.Values{"org": {org}, "spec": {spec}}, made)
 }
 
 // showSecret prints the secret of a key. The secret cannot be shown again.
-func showSecret(cmd *cobra.Command, made *madeKey) error {
+func showSecret(cmd *cobra.Command, made *callers.KeyResponse) error {
 	if made.Secret == "" {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", made.Key.ID)
 		return err
@@ -152,7 +145,7 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	if err != nil {
 		return err
 	}
-	made := new(madeKey)
+	made := new(callers.KeyResponse)
 	q := url.Values{"org": {org}, "id": {id}, "overlap": {overlap.String()}}
 	if err := c.post(cmd.Context(), "/admin/keys/rotate", q, made); err != nil {
 		return err
@@ -169,10 +162,7 @@ func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) err
 		Keys []callers.Key `json:"keys"`
 	}
 	for q.Set("limit", keysAtOnce); ; {
-		var part struct {
-			Keys []callers.Key
-			Next string
-		}
+		var part callers.List
 		if err := c.get(cmd.Context(), "/admin/keys", q, &part); err != nil {
 			return err
 		}

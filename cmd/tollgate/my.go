@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // mine is a command that shows callers their own records. It sends requests to the data listener with the caller's key.
@@ -32,7 +33,7 @@ func ownRecords() []mine {
 		{
 			use: "resources", short: "Show your resources that cost money, and how much", path: "/tollgate/resources",
 			example: "tollgate my resources --label project=llm", like: "GET /admin/spend",
-			show: of(func(l *resourceList, _ asked) page { return page{sheets: []sheet{resourceSheet(l.Resources)}} }),
+			show: of(func(l *money.ResourceList, _ asked) page { return page{sheets: []sheet{resourceSheet(l.Resources)}} }),
 		},
 		{
 			use: "decisions", short: "List decisions on your calls, with the reason for each refusal", path: "/tollgate/decisions",

@@ -45,14 +45,7 @@ func resourceSheet(list []money.Resource) sheet {
 	return s
 }
 
-// resourceList is a list of resources. The response to a caller contains all resources and no sums.
-type resourceList struct {
-	Resources     []money.Resource
-	All           int
-	PerHour, Next string
-}
-
-func resourcesPage(l *resourceList, _ asked) page {
+func resourcesPage(l *money.ResourceList, _ asked) page {
 	p := page{
 		sheets: []sheet{resourceSheet(l.Resources)},
 		text:   []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))},

@@ -24,8 +24,8 @@ const (
 	maxOverlap = 90 * 24 * time.Hour
 )
 
-// keyResponse is the response to creating or rotating a key. It is the only response that contains the secret.
-type keyResponse struct {
+// KeyResponse is the response to creating or rotating a key. It is the only response that contains the secret.
+type KeyResponse struct {
 	Secret string             `json:"secret,omitempty"`
 	Key    settings.KeyRecord `json:"key"`
 }
@@ -66,7 +66,7 @@ func taken(org, id string) error {
 
 // createKey creates a key. by is the author of the key in its record. The secret of the key is random unless a digest is given. The id of a
 // revoked or expired key can be reused.
-func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*keyResponse, error) {
+func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyResponse, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
@@ -118,7 +118,7 @@ func keysUnavailable(err error) error {
 var errKeyChanged = errors.New("the key has changed since it was read")
 
 // changeKey replaces the record old of a key, nil for none, in the store and applies the change here.
-func (s *Keys) changeKey(ctx context.Context, org string, old *runtimeKey, m runtimeKey, secret string) (*keyResponse, error) {
+func (s *Keys) changeKey(ctx context.Context, org string, old *runtimeKey, m runtimeKey, secret string) (*KeyResponse, error) {
 	m.checkFault()
 	done, err := s.keyring.Swap(ctx, org, old, &m)
 	switch {
@@ -130,7 +130,7 @@ func (s *Keys) changeKey(ctx context.Context, org string, old *runtimeKey, m run
 		return nil, problem.KeyConflict.Newf("another request has created or changed key %q; check it and try again", m.ID).Because(errKeyChanged)
 	}
 	s.deps.Apply(s.with)
-	return &keyResponse{Secret: secret, Key: m.record()}, nil
+	return &KeyResponse{Secret: secret, Key: m.record()}, nil
 }
 
 // madeKey returns the current record of a key that can be changed at run time.
@@ -153,7 +153,7 @@ func noKey(org, id string) error {
 }
 
 // rotateKey gives a key an additional secret. old is the key's record, as read by madeKey.
-func (s *Keys) rotateKey(ctx context.Context, org string, old *runtimeKey, overlap time.Duration) (*keyResponse, error) {
+func (s *Keys) rotateKey(ctx context.Context, org string, old *runtimeKey, overlap time.Duration) (*KeyResponse, error) {
 	m, now := *old, s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:

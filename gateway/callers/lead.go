@@ -182,13 +182,13 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respons
 	if !mayRevoke(&m.Key) {
 		return nil, problem.Forbidden.New("only an administrator can revoke this key")
 	}
-	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*keyResponse, error) {
+	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyResponse, error) {
 		return nil, s.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
 	})
 }
 
-// teamKey is a key of a lead's team with the changes that the lead may make.
-type teamKey struct {
+// TeamKey is a key of a lead's team with the changes that the lead may make.
+type TeamKey struct {
 	settings.KeyRecord
 
 	MayRotate bool `json:"may_rotate,omitempty"`
@@ -197,19 +197,19 @@ type teamKey struct {
 
 // teamKeys returns the keys of a lead's team: first the keys created at run time, then the keys of the configuration
 // without their digests.
-func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []teamKey {
-	made, list := s.keyring.Of(org), []teamKey{}
+func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []TeamKey {
+	made, list := s.keyring.Of(org), []TeamKey{}
 	used, now := s.keyring.lastUsed(ctx, org), s.deps.Now()
 	for _, r := range s.listKeys(org, used) {
 		m := made.Get(r.ID)
 		if r.Team != l.caller.Team || m == nil {
 			continue
 		}
-		list = append(list, teamKey{r, !m.ended(now) && l.mayRotate(m.Key), m.Revoked.IsZero() && mayRevoke(&m.Key)})
+		list = append(list, TeamKey{r, !m.ended(now) && l.mayRotate(m.Key), m.Revoked.IsZero() && mayRevoke(&m.Key)})
 	}
 	for _, r := range s.configuredKeys(org, used) {
 		if r.Digests = nil; r.Team == l.caller.Team {
-			list = append(list, teamKey{KeyRecord: r})
+			list = append(list, TeamKey{KeyRecord: r})
 		}
 	}
 	return list
@@ -267,7 +267,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*keyResponse, error) {
+	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*KeyResponse, error) {
 		return s.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
 	})
 }
@@ -299,14 +299,14 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 	if !l.mayRotate(m.Key) {
 		return nil, problem.Forbidden.New("the key exceeds the rights of its team lead; only an administrator can rotate it")
 	}
-	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*keyResponse, error) {
+	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyResponse, error) {
 		return s.rotateKey(ctx, ex.Caller.Org, m, overlap)
 	})
 }
 
 // leadChange makes a change and records it in the audit log. It refuses dry runs.
 func (s *Keys) leadChange(
-	ex *filter.Exchange, id, query string, status int, change func() (*keyResponse, error),
+	ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error),
 ) (*filter.Response, error) {
 	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("dry runs are not supported for changes to keys")

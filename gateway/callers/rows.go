@@ -165,7 +165,7 @@ type createParams struct {
 }
 
 // create creates a key. The response contains the secret unless the specification has a digest.
-func (o Operators) create(ctx context.Context, s adminapi.Principal, p createParams) (*keyResponse, error) {
+func (o Operators) create(ctx context.Context, s adminapi.Principal, p createParams) (*KeyResponse, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg
@@ -193,7 +193,7 @@ type rotateParams struct {
 }
 
 // rotate gives a key a new secret, which the response contains. The existing secrets remain valid for the overlap.
-func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotateParams) (*keyResponse, error) {
+func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotateParams) (*KeyResponse, error) {
 	if p.Overlap < 0 {
 		return nil, adminapi.BadParam("overlap", "must be at least 0s")
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 )
 
 // actionName returns the name of an endpoint's action.
@@ -75,7 +75,7 @@ func (v *visit) submit(action string, perform func(form url.Values) (any, error)
 
 // showSecret shows the secret of a key in the response of an action.
 func (v *visit) showSecret(answer any) error {
-	made, err := as[secret](answer)
+	made, err := as[callers.KeyResponse](answer)
 	if err != nil {
 		return err
 	}
@@ -85,12 +85,6 @@ func (v *visit) showSecret(answer any) error {
 	}
 	v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: page, Data: made})
 	return nil
-}
-
-// secret holds a new key, or a key with a rotated secret.
-type secret struct {
-	Secret string             `json:"secret"`
-	Key    settings.KeyRecord `json:"key"`
 }
 
 // keyForm builds the parameters of a new key from the fields of a form. Fields limit.NAME and budget.NAME set quotas and budgets.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
@@ -26,6 +27,6 @@ func hostileTeam() map[string]any {
 	return map[string]any{
 		"my": newMy(v, &f), "myspend": hostileMySpend(), "myresources": listing{Table: ownResourceTable(v, f.resources.Is.Resources)},
 		"myrequests": ownRequests(v, &f.denied.Is), "myrequest": newOwnRequest(v, &request), "myapprovals": newApprovalPage(v, own, &f.me.Is),
-		"mykeys": teamKeyList(v, filled[[]teamKey]().([]teamKey)), "newkey": form,
+		"mykeys": teamKeyList(v, filled[[]callers.TeamKey]().([]callers.TeamKey)), "newkey": form,
 	}
 }

@@ -132,7 +132,7 @@ func TestHostileNames(t *testing.T) {
 	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.WithOrgs(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	c := New(guard, adminRows(), nil, 35)
 	shown := map[string]any{
-		"secret":  filled[secret](),
+		"secret":  filled[callers.KeyResponse](),
 		"login":   filled[loginData](),
 		"fault":   nil,
 		"confirm": &confirmation{Action: "/ui/keys/revoke", Fields: url.Values{hostile: {hostile}}, Text: hostile, Button: hostile},

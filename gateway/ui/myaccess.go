@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // ownRequest holds the data of the page about one request of a caller.
@@ -177,44 +177,36 @@ func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	return out
 }
 
-// teamKey is a key of a lead's team in the response of the route.
-type teamKey struct {
-	settings.KeyRecord
-
-	MayRotate bool `json:"may_rotate"`
-	MayRevoke bool `json:"may_revoke"`
-}
-
 func myKeys(v *visit) (any, int, string) {
 	list := own[struct {
-		Keys []teamKey `json:"keys"`
+		Keys []callers.TeamKey `json:"keys"`
 	}](v, "keys", nil)
 	return teamKeyList(v, list.Is.Keys), list.Status, list.Fault
 }
 
 // teamKeyList returns the page that lists the keys of a team.
-func teamKeyList(v *visit, list []teamKey) (l listing) {
+func teamKeyList(v *visit, list []callers.TeamKey) (l listing) {
 	l.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
-	l.Table = newTable(v, list, tableSpec[teamKey]{
-		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *teamKey) bool { return k.State != "in force" },
-		Columns: []column[teamKey]{
+	l.Table = newTable(v, list, tableSpec[callers.TeamKey]{
+		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *callers.TeamKey) bool { return k.State != "in force" },
+		Columns: []column[callers.TeamKey]{
 			{
-				Key: "key", Title: "Key", Sort: true, Value: func(k *teamKey) any { return k.ID },
-				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) },
+				Key: "key", Title: "Key", Sort: true, Value: func(k *callers.TeamKey) any { return k.ID },
+				Cell: func(k *callers.TeamKey) cell { return textCell(k.ID, present(k.Owner)...) },
 			},
-			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
-			{Key: "roles", Title: "Roles", Value: func(k *teamKey) any { return joined(k.Roles) }},
-			{Key: "used", Title: "Last used", Value: func(k *teamKey) any { return k.Used }},
-			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOr(k.Expires, "Never") }},
-			{Key: "limits", Title: "Rate limits", Cell: func(k *teamKey) cell { return cell{Lines: limitLines(k.Limits)} }},
-			{Key: "budget", Title: "Budgets", Cell: func(k *teamKey) cell {
+			{Key: "state", Title: "State", Cell: func(k *callers.TeamKey) cell { return statusCell(k.State) }},
+			{Key: "roles", Title: "Roles", Value: func(k *callers.TeamKey) any { return joined(k.Roles) }},
+			{Key: "used", Title: "Last used", Value: func(k *callers.TeamKey) any { return k.Used }},
+			{Key: "expires", Title: "Expires", Cell: func(k *callers.TeamKey) cell { return v.whenOr(k.Expires, "Never") }},
+			{Key: "limits", Title: "Rate limits", Cell: func(k *callers.TeamKey) cell { return cell{Lines: limitLines(k.Limits)} }},
+			{Key: "budget", Title: "Budgets", Cell: func(k *callers.TeamKey) cell {
 				if len(k.Budget) == 0 {
 					return textCell("Team budget")
 				}
 				return cell{Lines: budgetLines(k.Budget)}
 			}},
-			{Key: "created", Title: "Created", Off: true, Cell: func(k *teamKey) cell { return v.createdCell(&k.KeyRecord) }},
-			{Title: "Actions", Cell: func(k *teamKey) cell { return teamKeyActions(v, k) }},
+			{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.TeamKey) cell { return v.createdCell(&k.KeyRecord) }},
+			{Title: "Actions", Cell: func(k *callers.TeamKey) cell { return teamKeyActions(v, k) }},
 		},
 		Empty: empty{Icon: "key", Title: "No keys", Text: "Keys of your team appear here. Create one for each program that calls the gateway."},
 	})
@@ -222,7 +214,7 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 }
 
 // teamKeyActions shows the actions on a key, or who else can change an active key.
-func teamKeyActions(v *visit, k *teamKey) cell {
+func teamKeyActions(v *visit, k *callers.TeamKey) cell {
 	forms := teamKeyForms(v, k)
 	switch {
 	case len(forms) > 0 || k.State != "in force":
@@ -234,7 +226,7 @@ func teamKeyActions(v *visit, k *teamKey) cell {
 }
 
 // teamKeyForms returns the forms that rotate and revoke a key, if the lead may do so.
-func teamKeyForms(v *visit, k *teamKey) (out []form) {
+func teamKeyForms(v *visit, k *callers.TeamKey) (out []form) {
 	if k.MayRotate {
 		out = append(out, v.post("keys/rotate", k.ID, "Rotate",
 			field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true}))
