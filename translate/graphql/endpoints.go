@@ -72,11 +72,7 @@ func (e *endpoint) instances() any {
 	if !e.IsCPU() {
 		return nil
 	}
-	out := []any{}
-	for _, c := range e.CPUs() {
-		out = append(out, c.Instance())
-	}
-	return out
+	return translate.List(e.Instances())
 }
 
 // minCUDA returns null for a CPU endpoint, because a client would treat "" as a version.

@@ -41,12 +41,6 @@ func (p *pod) runtime() any {
 	return nil
 }
 
-// volume returns the id of the network volume.
-func (p *pod) volume() string {
-	id, _ := p.NetworkVolume()
-	return id
-}
-
 // number returns the number at path, or 0.
 func number(v any, path ...string) float64 {
 	f, _ := translate.Number(translate.At(v, path...))
@@ -150,7 +144,7 @@ func podFields() objectType {
 		"volumeMountPath":         text(func(p *pod) string { return p.MountPath() }),
 		"volumeKey":               always(nil),
 		"volumeEncrypted":         always(false),
-		"networkVolumeId":         textOrNull(func(p *pod) string { return p.volume() }),
+		"networkVolumeId":         textOrNull(func(p *pod) string { return p.VolumeID() }),
 		"containerRegistryAuthId": textOrNull(func(p *pod) string { return p.Registry() }),
 		"gpuCount":                whole(func(p *pod) int64 { return p.GPUCount() }),
 		"vcpuCount":               whole(func(p *pod) int64 { return p.VCPUs() }),
@@ -182,7 +176,7 @@ func podFields() objectType {
 			return orNull(legacy.TemplateIDOfPod(p.Pod, p.remembered(ctx, x))), nil
 		}),
 		"networkVolume": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
-			return x.volumeByID(ctx, p.volume())
+			return x.volumeByID(ctx, p.VolumeID())
 		}),
 		"slsVersion": get(func(p *pod) any { return p.version }),
 		"clusterIdx": get(func(p *pod) any { return p.Rank() }),

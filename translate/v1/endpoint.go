@@ -40,11 +40,7 @@ func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 	}
 	if e.IsCPU() {
 		out["computeType"], out["gpuTypeIds"], out["gpuCount"] = "CPU", []any{}, 0
-		instances := make([]any, 0, len(e.CPUs()))
-		for _, c := range e.CPUs() {
-			instances = append(instances, c.Instance())
-		}
-		out["instanceIds"] = instances
+		out["instanceIds"] = translate.List(e.Instances())
 	}
 	volumes := e.Volumes()
 	out["networkVolumeIds"], out["networkVolumeId"] = translate.List(volumes), ""

@@ -75,7 +75,7 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 			continue
 		}
 		p.note = l.notes[p.ID()]
-		p.volume, p.template = l.extras.volumes[p.volumeID()], l.extras.templates[p.templateID()]
+		p.volume, p.template = l.extras.volumes[p.VolumeID()], l.extras.templates[p.templateID()]
 		write(p)
 	}
 	for _, worker := range l.workers {
@@ -101,7 +101,7 @@ func (p *shownPod) write(w *objectWriter) {
 
 // members writes the pod's members, sorted by name.
 func (p *shownPod) members(w *objectWriter) {
-	isCPU, volume, ports := p.IsCPU(), p.volumeID(), p.OpenPorts()
+	isCPU, volume, ports := p.IsCPU(), p.VolumeID(), p.OpenPorts()
 	command, rate, gpu, gpuTypeID := p.Command(), p.cost(), p.gpu(), p.gpuTypeID()
 	w.number("adjustedCostPerHr", rate)
 	if p.worker != nil {
@@ -227,11 +227,6 @@ func (p *shownPod) cost() json.Number {
 		return "0"
 	}
 	return amount(p.Cost())
-}
-
-func (p *shownPod) volumeID() string {
-	id, _ := p.NetworkVolume()
-	return id
 }
 
 // machineMembers writes the machine. The short form has only data from v2, and less of it if the pod has no data centre.

@@ -46,7 +46,7 @@ func (f podFilter) matches(p *shownPod) bool {
 	return equal(f.compute, p.family) &&
 		equal(f.status, p.status) && equal(f.endpoint, func() string { return p.endpointID }) && equal(f.id, p.ID) &&
 		equal(f.image, p.Image) && equal(f.name, p.Name) &&
-		equal(f.volume, p.volumeID) && equal(f.template, p.templateID) &&
+		equal(f.volume, p.VolumeID) && equal(f.template, p.templateID) &&
 		among(f.flavours, p.CPU) &&
 		among(f.centres, p.DataCenter) && among(f.types, p.gpuTypeID)
 }
@@ -174,7 +174,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
 	note, _, _ := r.PodNote(ctx, pod.ID())
 	shown := r.pod(pod.Members, podView{note: note, gpus: r.gpuCatalog(ctx, pod.Members), machine: include.machine, intent: intent})
-	if id := shown.volumeID(); include.volume && id != "" {
+	if id := shown.VolumeID(); include.volume && id != "" {
 		if volume, err := r.Volume(ctx, id); err == nil {
 			shown.volume = networkVolume(volume)
 		} else {

@@ -62,6 +62,14 @@ func (e Endpoint) CPUs() []CPU {
 	return list
 }
 
+// Instances returns the names of the CPU instances in order.
+func (e Endpoint) Instances() (names []string) {
+	for _, c := range e.CPUs() {
+		names = append(names, c.Instance())
+	}
+	return names
+}
+
 // SetCPUs sets the CPU instances. Their memory follows from the flavour.
 func (e Endpoint) SetCPUs(list []CPU) {
 	items := make([]any, len(list))

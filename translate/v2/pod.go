@@ -138,6 +138,12 @@ func (p Pod) NetworkVolume() (id, path string) {
 	return "", ""
 }
 
+// VolumeID returns the id of the network volume, or "".
+func (p Pod) VolumeID() string {
+	id, _ := p.NetworkVolume()
+	return id
+}
+
 // SetNetworkVolume mounts a network volume and removes any other mount.
 func (p Pod) SetNetworkVolume(id, path string) {
 	p.set(map[string]any{"network": []any{map[string]any{"volumeId": id, "path": path}}}, "mounts")
