@@ -350,3 +350,31 @@ func TestMaySend(t *testing.T) {
 		t.Error("it does not send at once")
 	}
 }
+
+// A write that panics keeps its messages, and the next heartbeat writes them.
+func TestOutboxAfterAPanic(t *testing.T) {
+	broken, wrote := true, 0
+	var run func()
+	b := outbox{
+		write: func(_ context.Context, all []ledger.IntentUpdate) (int, error) {
+			if broken {
+				panic("a fault of the store's client")
+			}
+			wrote += len(all)
+			return len(all), nil
+		},
+		spawn: func(f func()) { run = f },
+	}
+	b.add(&ledger.IntentUpdate{Org: "a", Intent: "1"})
+	func() {
+		defer func() { _ = recover() }() // like tasks.Group
+		run()
+	}()
+	broken, run = false, nil
+	if b.retry(); run == nil {
+		t.Fatal("the writer does not begin again")
+	}
+	if run(); wrote != 1 || b.has("1") {
+		t.Errorf("%d messages written, want the one that waited", wrote)
+	}
+}

@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -57,11 +58,22 @@ func (b *outbox) begin() {
 // run writes queued messages until the queue is empty or a write fails.
 func (b *outbox) run() {
 	for batch := b.next(); batch != nil; batch = b.next() {
-		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //nolint:forbidigo // the write must not depend on its request
-		_, err := b.write(ctx, batch)
+		b.send(batch)
+	}
+}
+
+// errPanicked is the result of a write that panics.
+var errPanicked = errors.New("panic")
+
+// send writes a batch.
+func (b *outbox) send(batch []ledger.IntentUpdate) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //nolint:forbidigo // the write must not depend on its request
+	err := errPanicked
+	defer func() {
 		cancel()
 		b.finishBatch(len(batch), err)
-	}
+	}()
+	_, err = b.write(ctx, batch)
 }
 
 // next returns the first queued messages of one organisation, or nil if the queue is empty.
@@ -79,7 +91,7 @@ func (b *outbox) next() []ledger.IntentUpdate {
 	return slices.Clone(b.waiting[:n])
 }
 
-// finishBatch removes n written messages. After an error it stops the writer until the next heartbeat.
+// finishBatch removes n written messages. After an error or a panic it stops the writer until the next heartbeat.
 func (b *outbox) finishBatch(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

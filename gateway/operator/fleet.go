@@ -75,8 +75,7 @@ func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	return append([]Instance{self}, others...), err
 }
 
-// Announce announces this gateway until ctx ends, and returns context.Cause(ctx). It ignores errors of the store, which other components
-// report.
+// Announce announces this gateway until ctx ends, and then its end. It ignores errors of the store, which other components report.
 func (f *Fleet) Announce(ctx context.Context) error {
 	beat := time.NewTicker(announceEvery)
 	defer beat.Stop()
