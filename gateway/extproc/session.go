@@ -34,8 +34,8 @@ type session struct {
 	phase    phase
 	ex       *filter.Exchange
 	ctx      context.Context //nolint:containedctx // carries the span across phase messages
-	// headed is true after the headers part of the chain has run. recorded is true after the exchange was recorded.
-	headed, recorded bool
+	// recorded is true after the exchange was recorded.
+	recorded bool
 	// delivery reports whether Envoy received the last reply. It is nil if no intent waits for this information.
 	delivery filter.Delivery
 }
@@ -79,8 +79,8 @@ func outOfOrder(what string) error {
 	return status.Errorf(codes.InvalidArgument, "%s received out of order: check the processing mode of the filter", what)
 }
 
-// requestHeaders starts the exchange. If the headers contain the length of the body, it runs the headers part of the chain. Otherwise this
-// part runs when the body has arrived, because the chain checks the size of the body first.
+// requestHeaders starts the exchange and runs the headers part of the chain, so that only authenticated callers can keep a session waiting
+// for a body.
 func (se *session) requestHeaders(
 	ctx context.Context, req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders,
 ) (*extprocv3.ProcessingResponse, error) {
@@ -94,11 +94,8 @@ func (se *session) requestHeaders(
 	if err := checkFilter(req); err != nil {
 		return nil, err
 	}
-	if h.EndOfStream || in.Length >= 0 {
-		se.headed = true
-		if !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
-			return se.immediate(), nil
-		}
+	if !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
+		return se.immediate(), nil
 	}
 	if !h.EndOfStream {
 		se.phase = awaitBody
@@ -124,9 +121,6 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 // requestBody completes the request. The body is complete, because checkFilter requires a filter that buffers bodies.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
 	se.ex.SetBody(b.Body)
-	if !se.headed && !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
-		return se.immediate(), nil
-	}
 	return se.completeRequest(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
 		body := se.ex.Out.Body
 		set(c.HeaderMutation, "content-length", strconv.Itoa(len(body)))
@@ -143,9 +137,7 @@ func (se *session) requestTrailers(t *extprocv3.HttpTrailers) (*extprocv3.Proces
 	switch se.phase {
 	case awaitBody:
 		se.ex.SetBody(nil)
-		if se.headed || se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
-			se.pipeline.Chain.Fail(se.ex, filter.StageSize, problem.BadRequest.New("the request has trailers, but no body"))
-		}
+		se.pipeline.Chain.Fail(se.ex, filter.StageSize, problem.BadRequest.New("the request has trailers, but no body"))
 		return se.immediate(), nil
 	case awaitResponse:
 		have, _ := readHeaders(t.GetTrailers())
@@ -233,17 +225,13 @@ func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
 	}}
 }
 
-// withoutBody ends a request if Envoy could not buffer the body, because the body was too large or too slow. The stage "limit size", which
-// is in both parts of the chain, produces the refusal.
+// withoutBody ends a request if Envoy could not buffer the body, because the body was too large or too slow. The stage "limit size"
+// produces the refusal.
 func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingResponse {
 	in := &se.ex.In
 	in.Oversize = code == http.StatusRequestEntityTooLarge
 	in.Truncated = !in.Oversize
-	run := se.pipeline.Chain.RunBody
-	if !se.headed {
-		run = se.pipeline.Chain.RunHeaders
-	}
-	if run(se.ctx, se.ex) {
+	if se.pipeline.Chain.RunBody(se.ctx, se.ex) {
 		se.pipeline.Chain.Fail(se.ex, filter.StageSize, fmt.Errorf("body refused by Envoy with status %d (%s), but accepted by the gateway", code, details))
 	}
 	return se.immediate()

@@ -21,26 +21,8 @@ type LimitSize struct{}
 // Name implements Filter.
 func (LimitSize) Name() string { return StageSize }
 
-// Request returns 413 if the body is too large, and 400 if the body is incomplete.
+// Request returns 413 if the body is too large.
 func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSize(ex) }
-
-// Response checks the length of a body that the gateway has not read because it refused the request. If the body is too large or
-// incomplete, an error about the body replaces the earlier refusal. If the request declared a length, Request has already checked that
-// length.
-func (LimitSize) Response(_ context.Context, ex *Exchange) error {
-	source := ex.In.Source
-	if source == nil || ex.In.Length >= 0 || ex.Dialect.IsRun() {
-		return nil
-	}
-	switch _, err := io.CopyN(io.Discard, source, maxBody+1); {
-	case err == nil:
-		return tooLarge(maxBody)
-	case !errors.Is(err, io.EOF):
-		ex.In.Truncated = true
-		return bodyTruncated()
-	}
-	return nil
-}
 
 // ReadBody reads the body unless the server has already read it. It checks the size of the body while reading, because the declared length may be
 // wrong.

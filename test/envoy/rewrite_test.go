@@ -176,7 +176,7 @@ func TestOneEventPerExchange(t *testing.T) {
 	for _, e := range w.logs.Exchanges(t) {
 		got = append(got, fmt.Sprint(e["door"], " ", e["operation"], " ", e["http.response.status_code"], " ", e["outcome"]))
 	}
-	want := []string{"envoy listPods 200 ok", "envoy createPod 403 refused", "envoy unmatched 413 refused", "envoy getPod 404 upstream"}
+	want := []string{"envoy listPods 200 ok", "envoy createPod 403 refused", "envoy createPod 413 refused", "envoy getPod 404 upstream"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

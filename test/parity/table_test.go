@@ -72,9 +72,10 @@ func table() []behaviour {
 		{name: "request id of ours for a bad one", request: request("GET", "/v2/pods", "key_research", "", "X-Request-Id: a b"), status: 200, sent: 1, header: []string{"X-Request-Id: 0"}},
 		{name: "h2c offer ignored", request: request("GET", "/v2/pods", "key_research", "", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"), status: 200, sent: 1},
 
-		// Size comes before everything.
+		// A length that is known comes before everything, a body of unknown length after the key.
 		{name: "body too large", request: request("POST", "/v2/pods", "", big), status: 413, noHeader: []string{"RateLimit"}, want: []string{`"status":413`}},
-		{name: "body too large, chunked, no key", request: request("POST", "/v2/pods", "", world.Chunked(big), "Transfer-Encoding: chunked"), status: 413},
+		{name: "body too large, chunked, no key", request: request("POST", "/v2/pods", "", world.Chunked(big), "Transfer-Encoding: chunked"), status: 401},
+		{name: "body too large, chunked", request: post(world.Chunked(big), "Transfer-Encoding: chunked"), status: 413, header: limits},
 		{name: "body too large on an unknown path", request: request("POST", "/nowhere", "", big), status: 413},
 		{name: "body of the limit's size is judged", request: post(`{"name":"` + strings.Repeat("x", 102400-len(`{"name":""}`)) + `"}`), status: 422, want: []string{"missing property 'image'"}},
 
