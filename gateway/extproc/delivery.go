@@ -47,9 +47,13 @@ func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	return filter.Delivered
 }
 
+// errSlowBody is returned if the body of a request does not arrive in time.
+var errSlowBody = errors.New("the request body did not arrive in time")
+
 // receiveNext starts to receive the next message and returns a function that waits for the message. It starts early, because only a
-// receiver that already waits is certain to see the half-close of a stream before its reset.
-func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
+// receiver that already waits is certain to see the half-close of a stream before its reset. If no message arrives within limit, the
+// function returns errSlowBody. A limit of 0 means no limit.
+func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer, limit time.Duration) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest
 		err error
@@ -60,7 +64,17 @@ func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extp
 		arrived <- message{req, err}
 	}()
 	return func() (*extprocv3.ProcessingRequest, error) {
-		m := <-arrived
-		return m.req, m.err
+		var late <-chan time.Time
+		if limit > 0 {
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case m := <-arrived:
+			return m.req, m.err
+		case <-late:
+			return nil, errSlowBody
+		}
 	}
 }

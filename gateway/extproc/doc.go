@@ -8,8 +8,8 @@
 // real Envoy.
 //
 // Invariants: a stream never ends cleanly before its verdict, because Envoy would treat that as approval; all headers are removed from a
-// request whose body has not been checked yet; each message gets exactly one reply; and header values are sent as raw_value only, because
-// Envoy drops them otherwise.
+// request whose body has not been checked yet; each message gets exactly one reply, and only the refusal of a slow body is sent without a
+// message; and header values are sent as raw_value only, because Envoy drops them otherwise.
 //
 // The reply to an accepted request contains the organisation's platform key. Anyone who can connect can obtain the key, so only Envoy may
 // be able to reach this listener.

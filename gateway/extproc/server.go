@@ -22,6 +22,9 @@ type Server struct {
 	// Pipeline returns the pipeline of the configuration in force. It is called once per request, and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
+	// BodyTimeout is the time limit for receiving a request body. 0 means no limit. Envoy may wait longer, because its request_timeout also
+	// applies to the larger bodies of the run interface.
+	BodyTimeout time.Duration
 }
 
 // maxMessage is the maximum size of a message in bytes. A larger message ends the stream. Therefore maxMessage exceeds Envoy's buffers (the
@@ -73,18 +76,24 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 	next := stream.Recv
 	for se.phase != finished {
 		req, err := next()
-		if errors.Is(err, io.EOF) {
+		var res *extprocv3.ProcessingResponse
+		switch {
+		case errors.Is(err, errSlowBody):
+			res = se.slowBody()
+		case errors.Is(err, io.EOF):
 			return status.Error(codes.Unavailable, "the stream ended before the gateway made a decision")
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if next = stream.Recv; req.GetRequestBody() != nil { // requests without a body create nothing
-			next = receiveNext(stream)
-		}
-		res, err := se.handle(stream.Context(), req)
-		if err != nil {
-			return se.fault(err)
+		default:
+			if next = stream.Recv; req.GetRequestBody() != nil { // requests without a body create nothing
+				next = receiveNext(stream, 0)
+			}
+			if res, err = se.handle(stream.Context(), req); err != nil {
+				return se.fault(err)
+			}
+			if se.phase == awaitBody {
+				next = receiveNext(stream, s.BodyTimeout)
+			}
 		}
 		if err := stream.Send(res); err != nil {
 			return err

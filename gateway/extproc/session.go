@@ -225,16 +225,22 @@ func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
 	}}
 }
 
-// withoutBody ends a request if Envoy could not buffer the body, because the body was too large or too slow. The stage "limit size"
-// produces the refusal.
+// withoutBody ends a request whose body was too large for Envoy's buffer or too slow. The stage "limit size" produces the refusal.
 func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingResponse {
 	in := &se.ex.In
 	in.Oversize = code == http.StatusRequestEntityTooLarge
 	in.Truncated = !in.Oversize
 	if se.pipeline.Chain.RunBody(se.ctx, se.ex) {
-		se.pipeline.Chain.Fail(se.ex, filter.StageSize, fmt.Errorf("body refused by Envoy with status %d (%s), but accepted by the gateway", code, details))
+		se.pipeline.Chain.Fail(se.ex, filter.StageSize, fmt.Errorf("body refused with status %d (%s), but accepted by the gateway", code, details))
 	}
 	return se.immediate()
+}
+
+// slowBody ends a request whose body did not arrive within BodyTimeout.
+func (se *session) slowBody() *extprocv3.ProcessingResponse {
+	se.ex.ResumeWork()
+	defer se.ex.PauseWork()
+	return se.withoutBody(http.StatusRequestTimeout, errSlowBody.Error())
 }
 
 // withoutAnswer ends a request to which the platform did not respond.

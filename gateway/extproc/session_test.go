@@ -122,17 +122,6 @@ func TestAnUnjudgedRequestIsBare(t *testing.T) {
 	}
 }
 
-// No caller without a key keeps a session waiting for its body, whether its length is known or not.
-func TestTheKeyComesBeforeTheBody(t *testing.T) {
-	for name, length := range map[string][]string{"length known": {"content-length", "2"}, "length unknown": nil} {
-		se, j := newSession(t)
-		res, err := se.handle(t.Context(), headers(false, length...))
-		if err != nil || res.GetImmediateResponse() == nil || j.heads != 1 {
-			t.Errorf("%s: reply %v, %v after %d heads, want a refusal after the head", name, res, err, j.heads)
-		}
-	}
-}
-
 // Trailers after a body are removed. Envoy sends trailers without a body in its place, and the request goes no further.
 func TestTrailers(t *testing.T) {
 	res, err := (&session{phase: awaitResponse}).handle(t.Context(), trailers())

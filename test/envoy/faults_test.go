@@ -105,9 +105,24 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 	})
 }
 
-// A caller that sends half a body and waits is told so and let go.
+// A caller that sends half a body and waits is told so and let go, by Envoy or by the gateway: Envoy's request_timeout is longer than
+// timeouts.body if it serves the run interface.
 func TestASlowCaller(t *testing.T) {
-	w := open(t, shaped(func(b *bootstrap) { b.manager()["request_timeout"] = "2s" }))
+	for name, opts := range map[string][]option{
+		"Envoy": {shaped(func(b *bootstrap) { b.manager()["request_timeout"] = "2s" })},
+		"gateway": {
+			shaped(func(b *bootstrap) { b.manager()["request_timeout"] = "450s" }),
+			func(w *way) {
+				w.configuration = strings.Replace(w.configuration, "timeouts: {", "timeouts: {body: 2s, ", 1)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { sendSlowly(t, open(t, opts...)) })
+	}
+}
+
+func sendSlowly(t *testing.T, w *way) {
+	t.Helper()
 	// The first verdict takes longer, and its time counts.
 	w.send(t, request("GET", "/v2/pods", "key_research", ""))
 	for name, raw := range map[string]string{

@@ -57,13 +57,13 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1336},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1337},
 		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10396},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6171},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4437},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2919},
 		{"callers", []string{"gateway/identity"}, 1842},
-		{"Envoy", []string{"gateway/extproc/..."}, 527},
+		{"Envoy", []string{"gateway/extproc/..."}, 550},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
