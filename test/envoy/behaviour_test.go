@@ -164,6 +164,9 @@ func play(t *testing.T, w *way, inLine bool) {
 				t.Errorf("%d requests at the platform, want %d: %+v", len(calls), c.sent, calls)
 			}
 			direct := w.sent(func() { plain = world.Ask(t, w.plain, c.request) })
+			if len(direct) > 1 && direct[0].Operation == "listPods" && direct[1].Operation == "createPod" {
+				direct = direct[1:] // Envoy's stream has not ended, so the gateway first looks for the pod of the same create
+			}
 			want := plainly
 			if c.plain != 0 {
 				want = c.plain
