@@ -2,10 +2,12 @@ package extproc
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 
@@ -83,5 +85,32 @@ func TestSlowBodies(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func trailers() *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestTrailers{RequestTrailers: &extprocv3.HttpTrailers{
+		Trailers: &corev3.HeaderMap{Headers: []*corev3.HeaderValue{{Key: "x-trailer", RawValue: []byte("1")}}},
+	}}}
+}
+
+// Trailers after a body are removed. Envoy sends trailers without a body in its place, and the request goes no further.
+func TestTrailers(t *testing.T) {
+	res, err := (&session{phase: awaitResponse}).handle(t.Context(), trailers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.GetRequestTrailers().GetHeaderMutation().GetRemoveHeaders(); !slices.Equal(got, []string{"x-trailer"}) {
+		t.Errorf("removed %q, want x-trailer", got)
+	}
+	for _, length := range []string{"2", ""} {
+		se, j := newSession(t)
+		if _, err := se.handle(t.Context(), headers(false, "authorization", "Bearer k", "content-length", length)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := se.handle(t.Context(), trailers())
+		if code := res.GetImmediateResponse().GetStatus().GetCode(); err != nil || code != 400 || j.heads != 1 || j.contents != 0 {
+			t.Errorf("length %q: reply %v, %v after %d heads and %d contents, want 400 after the head", length, res, err, j.heads, j.contents)
+		}
 	}
 }
