@@ -105,8 +105,8 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 	})
 }
 
-// A caller that sends half a body and waits is told so and let go, by Envoy or by the gateway: Envoy's request_timeout is longer than
-// timeouts.body if it serves the run interface.
+// A caller that sends half a body and waits gets an error from Envoy or from the gateway. If Envoy serves the run interface, its
+// request_timeout is longer than timeouts.body.
 func TestASlowCaller(t *testing.T) {
 	for name, opts := range map[string][]option{
 		"Envoy": {shaped(func(b *bootstrap) { b.manager()["request_timeout"] = "2s" })},

@@ -281,7 +281,7 @@ func TestTheReconcilerAsksForJobs(t *testing.T) {
 	r.spent(t, "0.036", "0")
 }
 
-// A job that the platform has forgotten, as those of a deleted endpoint, costs what was reserved.
+// A job that the platform no longer knows costs the reserved amount. The platform forgets the jobs of a deleted endpoint.
 func TestTheReconcilerChargesForgottenJobs(t *testing.T) {
 	var calls atomic.Int64
 	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(path string) (int, string) {

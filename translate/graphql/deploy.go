@@ -198,7 +198,7 @@ func newPodInput(a args) legacy.PodInput {
 	return w
 }
 
-// podInput reads the settings that pods and templates share, and those of more that v2 accepts unchanged.
+// podInput reads the settings common to pods and templates. more lists further settings that are passed to v2 unchanged.
 func podInput(a args, more ...map[string]string) legacy.PodInput {
 	return legacy.PodInput{
 		Container: containerInput(a),
