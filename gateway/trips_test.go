@@ -95,10 +95,7 @@ func (e *exchanges) add(cmds ...redis.Cmder) {
 // up or is behind the answer.
 func subject(c redis.Cmder) string {
 	for _, a := range c.Args() {
-		text, _ := a.(string)
-		if key, ok := a.(*string); ok {
-			text = *key
-		}
+		text := textOf(a)
 		switch {
 		case strings.HasPrefix(text, "tollgate:legacy"), strings.HasPrefix(text, "tollgate:decisions:"):
 			return ""
@@ -121,9 +118,15 @@ func subject(c redis.Cmder) string {
 }
 
 // made reports whether an argument of a script names the pod that an intent has made.
-func made(arg any) bool {
+func made(arg any) bool { return strings.HasPrefix(textOf(arg), "mpod/") }
+
+// textOf returns a text among the arguments of a command, "" for others.
+func textOf(arg any) string {
+	if text, ok := arg.(*string); ok {
+		return *text
+	}
 	text, _ := arg.(string)
-	return strings.HasPrefix(text, "mpod/")
+	return text
 }
 
 // take returns the counts since its last call.

@@ -64,16 +64,16 @@ func TestOutbox(t *testing.T) {
 	fail := true
 	var run []func()
 	b := outbox{
-		write: func(_ context.Context, all []ledger.IntentUpdate) (int, error) {
+		write: func(_ context.Context, all []ledger.IntentUpdate) error {
 			if fail {
-				return 0, errors.New("away")
+				return errors.New("away")
 			}
 			var ids []string
 			for i := range all {
 				ids = append(ids, all[i].Intent)
 			}
 			wrote = append(wrote, ids)
-			return len(ids), nil
+			return nil
 		},
 		spawn: func(f func()) { run = append(run, f) },
 	}
@@ -356,12 +356,12 @@ func TestOutboxAfterAPanic(t *testing.T) {
 	broken, wrote := true, 0
 	var run func()
 	b := outbox{
-		write: func(_ context.Context, all []ledger.IntentUpdate) (int, error) {
+		write: func(_ context.Context, all []ledger.IntentUpdate) error {
 			if broken {
 				panic("a fault of the store's client")
 			}
 			wrote += len(all)
-			return len(all), nil
+			return nil
 		},
 		spawn: func(f func()) { run = f },
 	}

@@ -19,7 +19,7 @@ const (
 
 // outbox queues messages to the store, in order, until the store has accepted them.
 type outbox struct {
-	write func(ctx context.Context, all []ledger.IntentUpdate) (int, error)
+	write func(ctx context.Context, all []ledger.IntentUpdate) error
 	// spawn runs the writer in a new goroutine.
 	spawn func(f func())
 
@@ -73,7 +73,7 @@ func (b *outbox) send(batch []ledger.IntentUpdate) {
 		cancel()
 		b.finishBatch(len(batch), err)
 	}()
-	_, err = b.write(ctx, batch)
+	err = b.write(ctx, batch)
 }
 
 // next returns the first queued messages of one organisation, or nil if the queue is empty.

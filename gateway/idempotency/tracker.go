@@ -58,7 +58,7 @@ func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func())
 		tracked: make(map[string]*trackedIntent),
 		memory:  memory{now: time.Now}, started: time.Now(),
 	}
-	d.outbox = outbox{write: d.store.End, spawn: spawn}
+	d.outbox = outbox{write: d.store.EndAll, spawn: spawn}
 	return d
 }
 
@@ -240,8 +240,8 @@ func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Inte
 	if letGo == nil {
 		return filter.Intent{}, false, nil
 	}
-	n, err := d.store.End(ctx, []ledger.IntentUpdate{*d.ending(w, i, &filter.IntentUpdate{Next: &mine, Unindex: true})})
-	if err != nil || n == 0 {
+	replaced, err := d.store.End(ctx, d.ending(w, i, &filter.IntentUpdate{Next: &mine, Unindex: true}))
+	if err != nil || !replaced {
 		letGo()
 		return filter.Intent{}, false, err
 	}
@@ -311,7 +311,7 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 // End writes the new state of an intent to the store. If the write fails, End calls EndAsync, which retries the write in the background,
 // and returns the error. In both cases, the tracker stops tracking the intent, unless the request continues to own the intent.
 func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
-	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
+	if _, err := d.store.End(ctx, d.Ending(w, d.current(i), e)); err != nil {
 		d.EndAsync(w, i, e)
 		return err
 	}

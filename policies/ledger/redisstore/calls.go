@@ -13,21 +13,23 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Limits of group commit: the number of concurrent scripts per organisation, and the number of reservations and settlements per script,
-// which takes about two milliseconds.
+// Limits of group commit: the number of concurrent scripts per organisation, and the number of calls per script, which takes about
+// two milliseconds.
 const (
 	flights   = 2
 	callBatch = 32
 )
 
-// call is a reservation or a settlement; see calls.lua.
+// call is a reservation or a settlement (see calls.lua), or records or ends an intent (see update.lua).
 type call struct {
-	org             string
+	org     string
+	numbers []int64
+	texts   []string
+	until   time.Time // deadline of the caller, or zero
+
+	// For a reservation or a settlement. job is the key of the owner of a job, or "".
 	settles, intent bool
-	job             string // key of the owner of a job, or ""
-	numbers         []int64
-	texts           []string
-	until           time.Time // deadline of the caller, or zero
+	job             string
 
 	reply reply
 	err   error
@@ -49,35 +51,51 @@ type untraced struct{ context.Context } //nolint:containedctx // it is a context
 // Value implements context.Context.
 func (untraced) Value(any) any { return nil }
 
+// callGroup combines concurrent calls of an organisation into scripts.
+type callGroup struct {
+	*ratelimit.Group[call]
+
+	client redis.Cmdable
+	// together executes calls of one organisation in one script, and sets their replies.
+	together func(ctx context.Context, calls []*call) error
+}
+
+func newCallGroup(client redis.Cmdable, together func(ctx context.Context, calls []*call) error) *callGroup {
+	g := &callGroup{client: client, together: together}
+	g.Group = ratelimit.NewGroup(flights, callBatch, g.execute)
+	return g
+}
+
 // do executes a call, together with calls of the same organisation that are waiting.
-func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
+func (g *callGroup) do(ctx context.Context, org string, c call) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
 	}
-	if t, ok := s.client.(tracer); ok {
+	if t, ok := g.client.(tracer); ok {
 		defer t.Span(ctx, "evalsha")()
 	}
 	c.org = org
 	c.until, _ = ctx.Deadline()
-	s.calls.Do(ctx, org, &c)
+	g.Do(ctx, org, &c)
 	return c.reply, c.err
 }
 
 // execute executes calls in one script. A failed script has written nothing: each call is then executed separately, so that an
 // unreadable record fails only the calls that read it.
-func (s *Store) execute(ctx context.Context, calls []*call) {
+func (g *callGroup) execute(ctx context.Context, calls []*call) {
 	ctx, cancel := ratelimit.GroupContext(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
-	err := s.together(ctx, calls)
+	err := g.together(ctx, calls)
 	failed, ok := errors.AsType[redis.Error](err)
 	alone := ok && len(calls) > 1 && strings.HasPrefix(failed.Error(), "ERR ")
 	for i, c := range calls {
 		if c.err = err; alone {
-			c.err = s.together(ctx, calls[i:i+1])
+			c.err = g.together(ctx, calls[i:i+1])
 		}
 	}
 }
 
+// together executes reservations and settlements.
 func (s *Store) together(ctx context.Context, calls []*call) error {
 	org := calls[0].org
 	more, first := s.Intents.opening(org)

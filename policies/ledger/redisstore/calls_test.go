@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,6 +94,57 @@ func TestCallsOfOneMoment(t *testing.T) {
 		}
 		if n := sent.Load(); n >= 2*creates {
 			t.Errorf("%d scripts for %d creates: none was shared", n, creates)
+		}
+	})
+}
+
+// TestIntentsOfOneMoment: intents that are recorded and ended at the same time share scripts. Each call gets its own response, and a call
+// sees an equal intent that was recorded earlier in the same script.
+func TestIntentsOfOneMoment(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
+		const calls, equal = 100, 10
+		s := redisstore.NewIntents(r.Client, "tg:intents:")
+		if _, err := s.Record(t.Context(), &ledger.IntentRecord{Org: "acme", Fingerprint: "w-", Lookalike: "l-", Response: "a-"}); err != nil {
+			t.Fatal(err) // it restores what a new store has not seen
+		}
+		sent := new(atomic.Int64)
+		r.Client.AddHook(counter{sent})
+		var callers sync.WaitGroup
+		var first atomic.Int64
+		for i := range calls {
+			callers.Go(func() {
+				n := &ledger.IntentRecord{
+					Org: "acme", Fingerprint: fmt.Sprintf("w%d", i/equal), Lookalike: fmt.Sprintf("l%d", i), Response: "a-",
+					Intent: fmt.Sprintf("id%d", i), Row: "{}", Owner: "ann",
+				}
+				found, err := s.Record(t.Context(), n)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if len(found.Others) > 0 {
+					return
+				}
+				first.Add(1)
+				e := &ledger.IntentUpdate{
+					Org: "acme", Created: "m" + n.Intent, Fingerprint: n.Fingerprint, Lookalike: n.Lookalike, Response: "a" + n.Intent,
+					Intent: n.Intent, Row: "1 {}", SetCreated: true, UnsetLookalike: true, Text: "made by " + n.Intent,
+				}
+				if replaced, err := s.End(t.Context(), e); err != nil || !replaced {
+					t.Errorf("end of %s: replaced %t, %v", n.Intent, replaced, err)
+				}
+				n.Fingerprint, n.Response, n.Intent = "w-", e.Response, ""
+				if found, err := s.Record(t.Context(), n); err != nil || found.Response != e.Text {
+					t.Errorf("the response of %s is %q, %v", e.Intent, found.Response, err)
+				}
+			})
+		}
+		callers.Wait()
+		if n := first.Load(); n != calls/equal {
+			t.Errorf("%d intents were recorded, want one of each %d equal ones", n, equal)
+		}
+		if n := sent.Load(); n >= calls {
+			t.Errorf("%d scripts, want fewer than %d", n, calls)
 		}
 	})
 }

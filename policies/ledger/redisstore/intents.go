@@ -21,13 +21,13 @@ import (
 // detects the loss. The intents are then incomplete until every gateway has restored the intents that it remembers. Calls that look for
 // intents wait until then.
 type Intents struct {
-	client                                redis.Cmdable
-	prefix, writer                        string
-	note, end, claim, recovery, restoring *redis.Script
-	forget                                *redis.Script
-	name                                  string // name of this gateway
-	remembered                            func(org string) []ledger.RestoredIntent
-	peers                                 func() []string
+	client                                     redis.Cmdable
+	prefix, writer                             string
+	update, claim, forget, recovery, restoring *redis.Script // update executes calls
+	calls                                      *callGroup
+	name                                       string // name of this gateway
+	remembered                                 func(org string) []ledger.RestoredIntent
+	peers                                      func() []string
 
 	answered atomic.Int64 // epoch of the latest announcement that was handled
 
@@ -49,10 +49,12 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	script := func(name string) *redis.Script {
 		return redis.NewScript(source("clock", "intent", "noting", "finishing", name))
 	}
-	return &Intents{
-		client: client, prefix: prefix, writer: newWriter(), note: script("note"), end: script("end"), claim: script("claim"),
+	s := &Intents{
+		client: client, prefix: prefix, writer: newWriter(), update: script("update"), claim: script("claim"),
 		forget: script("forget"), recovery: script("recover"), restoring: script("remember"), orgs: make(map[string]*intents),
 	}
+	s.calls = newCallGroup(client, s.together)
+	return s
 }
 
 // SetPeers sets the name of this gateway and two functions. remembered returns the intents of an organisation that this gateway remembers,
@@ -104,17 +106,22 @@ type RecordResult struct {
 
 // Record records an intent. It records nothing if the fingerprint has a response or another intent that is not ignored.
 func (s *Intents) Record(ctx context.Context, n *ledger.IntentRecord) (RecordResult, error) {
-	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Ignored, " "), n.Response}, noteArgs(n)), true)
+	c := call{texts: append(append([]string{"note", n.Response}, noteArgs(n)...), strings.Join(n.Ignored, " "))}
+	r, err := s.calls.do(ctx, n.Org, c)
+	for ; err == nil && r.status == 0; r, err = s.calls.do(ctx, n.Org, c) {
+		if err := s.Recover(ctx, n.Org); err != nil {
+			return RecordResult{}, err
+		}
+	}
 	if err != nil {
 		return RecordResult{}, fmt.Errorf("record intent: %w", err)
 	}
-	texts, ok := textsOf(list)
-	if !ok || len(texts)%2 != 1 {
+	if len(r.texts)%2 != 1 {
 		return RecordResult{}, errReply
 	}
-	out := RecordResult{Now: at, Sent: sent, Response: texts[0], Others: make(map[string]string, len(texts)/2)}
-	for i := 1; i < len(texts); i += 2 {
-		out.Others[texts[i]] = texts[i+1]
+	out := RecordResult{Now: r.now, Sent: r.sent, Response: r.texts[0], Others: make(map[string]string, len(r.texts)/2)}
+	for i := 1; i < len(r.texts); i += 2 {
+		out.Others[r.texts[i]] = r.texts[i+1]
 	}
 	return out, nil
 }
@@ -124,20 +131,55 @@ func noteArgs(n *ledger.IntentRecord) []string {
 	return []string{n.Fingerprint, n.Lookalike, n.Intent, n.Row, n.Owner}
 }
 
-// End ends intents of one organisation or replaces their rows, and returns the number of replaced rows.
-func (s *Intents) End(ctx context.Context, all []ledger.IntentUpdate) (int, error) {
-	args := make([]any, 0, 9*len(all))
-	for i := range all {
-		args = appendTexts(args, endArgs(&all[i]))
-	}
-	list, _, _, err := s.run(ctx, s.end, all[0].Org, args, false)
+// End ends an intent or replaces its row, and reports whether the row was replaced.
+func (s *Intents) End(ctx context.Context, e *ledger.IntentUpdate) (replaced bool, err error) {
+	r, err := s.calls.do(ctx, e.Org, endCall(e))
 	if err != nil {
-		return 0, fmt.Errorf("end intents: %w", err)
+		return false, fmt.Errorf("end intent: %w", err)
 	}
-	if n, ok := list[0].(int64); ok && len(list) == 1 {
-		return int(n), nil
+	return r.status == 1, nil
+}
+
+// EndAll ends intents of one organisation or replaces their rows.
+func (s *Intents) EndAll(ctx context.Context, all []ledger.IntentUpdate) error {
+	calls := make([]*call, len(all))
+	for i := range all {
+		c := endCall(&all[i])
+		calls[i] = &c
 	}
-	return 0, errReply
+	if err := s.together(ctx, calls); err != nil {
+		return fmt.Errorf("end intents: %w", err)
+	}
+	return nil
+}
+
+func endCall(e *ledger.IntentUpdate) call {
+	return call{org: e.Org, texts: append([]string{"finish"}, endArgs(e)...)}
+}
+
+// together executes calls in one script.
+func (s *Intents) together(ctx context.Context, calls []*call) error {
+	args := make([]any, 0, 10*len(calls))
+	for _, c := range calls {
+		for i := range c.texts {
+			args = append(args, &c.texts[i]) // a pointer avoids an allocation
+		}
+	}
+	list, now, sent, err := s.run(ctx, s.update, calls[0].org, args, false)
+	if err != nil {
+		return err
+	}
+	if len(list) != len(calls) {
+		return errReply
+	}
+	for i, c := range calls {
+		one, _ := list[i].([]any)
+		if c.reply, err = decodeReply(one); err != nil {
+			return err
+		}
+		c.reply.now, c.reply.sent = now, sent
+	}
+	return nil
 }
 
 // endArgs returns the arguments of finish in finishing.lua.
@@ -216,23 +258,4 @@ func (s *Intents) head(org string, list []any) (known bool, head []int64, err er
 	}
 	s.saw(org, head[0], head[1])
 	return status == 1, head, nil
-}
-
-func appendTexts(args []any, texts []string) []any {
-	for _, text := range texts {
-		args = append(args, text)
-	}
-	return args
-}
-
-func textsOf(list []any) ([]string, bool) {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		text, ok := v.(string)
-		if !ok {
-			return nil, false
-		}
-		texts[i] = text
-	}
-	return texts, true
 }

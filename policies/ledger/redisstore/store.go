@@ -17,7 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/ratelimit"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -31,7 +30,7 @@ type Store struct {
 	script, adjust, rebuild, restore *redis.Script // script executes calls
 	post, repair, offer, shut        *redis.Script
 	accrual                          *redis.Script
-	calls                            *ratelimit.Group[call]
+	calls                            *callGroup
 	server                           *limits.Server // nil if any server is trusted
 	// Intents stores the intents of reservations.
 	Intents *Intents
@@ -71,7 +70,7 @@ func New(client redis.Cmdable, prefix string, zones ledger.Zones) *Store {
 		post: script("post"), repair: script("repair"), offer: script("offer"), shut: script("close"),
 		accrual: script("accrual"),
 	}
-	s.calls = ratelimit.NewGroup(flights, callBatch, s.execute)
+	s.calls = newCallGroup(client, s.together)
 	return s
 }
 
@@ -202,7 +201,7 @@ func levels(limits [][ledger.Ceilings]int64, n []int64) [][ledger.Ceilings]ledge
 // reserved makes a reservation. If intents were lost, it recovers them first.
 func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error) {
 	for {
-		r, err := s.do(ctx, org, c)
+		r, err := s.calls.do(ctx, org, c)
 		if err != nil || ledger.Status(r.status) != ledger.IntentsLost {
 			return r, err
 		}
@@ -225,7 +224,7 @@ func (s *Store) Settle(ctx context.Context, org string, p *ledger.Settlement) er
 	if p.Job != nil {
 		c.job = s.jobs(org, []ledger.Job{*p.Job})[0]
 	}
-	if _, err := s.do(ctx, org, c); err != nil {
+	if _, err := s.calls.do(ctx, org, c); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
 	return nil
