@@ -68,6 +68,12 @@ func (w *pageBuilder) fill(ctx context.Context, ex *Exchange, client *upstream.C
 		if ex.Response.Status != http.StatusOK {
 			return nil
 		}
+		if w.pages == 0 && w.visible == nil && w.skip == nil && !w.seeking {
+			if page, ok := upstream.WholeList(w.list, ex.Response.Body, w.limit); ok {
+				ex.answerList(page)
+				return nil
+			}
+		}
 		pg, err := w.read(ex.Response.Body)
 		if err != nil {
 			return notRead(fmt.Errorf("%w: page %d: %w", upstream.ErrUnreachable, w.pages, err))

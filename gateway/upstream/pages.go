@@ -31,6 +31,9 @@ func pagination(next string) string {
 	return fmt.Sprintf(`"pagination":{"nextCursor":%q,"hasNextPage":true}`, next)
 }
 
+// lastPage ends a last page.
+var lastPage = []byte("," + pagination("") + "}")
+
 // Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of the page's text.
 type Page struct {
 	// Items holds the text of each item. It is nil if the page has no list.
@@ -147,6 +150,21 @@ func ItemID(item []byte) string {
 		return ""
 	}
 	return record.ID
+}
+
+// WholeList returns the text of a page with its pagination member if the text shows without parsing that the page is the whole rest of a
+// list and has at most limit items, each of which is an object. The text must be valid JSON; WholeList does not check it.
+func WholeList(list string, text []byte, limit int) (page []byte, ok bool) {
+	if bytes.Count(text, []byte("{")) > limit || !bytes.HasPrefix(text, []byte(`{"`+list+`":[`)) {
+		return nil, false
+	}
+	switch paginations := bytes.Count(text, []byte(`"pagination"`)); {
+	case paginations == 1 && bytes.HasSuffix(text, lastPage):
+		return text, true
+	case paginations == 0 && bytes.HasSuffix(text, []byte("]}")):
+		return slices.Concat(text[:len(text)-1], lastPage), true
+	}
+	return nil, false
 }
 
 // ReadPage parses a page. list is the name of the member that contains the list. The returned page retains text. Duplicate names are

@@ -112,3 +112,41 @@ func TestWholeWithoutPagination(t *testing.T) {
 		t.Errorf("got %q, %v, %s", cursor, err, p.Join(false))
 	}
 }
+
+// TestWholeList: a page is recognised as a whole list only if it is one, and reading it would give the same page.
+func TestWholeList(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text  string
+		limit int
+		want  string // "" if it must be read
+	}{
+		{`{"pods":[],` + last + `}`, 2, `{"pods":[],` + last + `}`},
+		{`{"pods":[{"id":"a"},{"id":"b"}],` + last + `}`, 4, `{"pods":[{"id":"a"},{"id":"b"}],` + last + `}`},
+		{`{"pods":[{"id":"a"}]}`, 2, `{"pods":[{"id":"a"}],` + last + `}`},
+		{`{"pods":[]}`, 1, `{"pods":[],` + last + `}`},
+		{`{"pods":[{"note":"\"pagination\":"}]}`, 2, `{"pods":[{"note":"\"pagination\":"}],` + last + `}`},
+		{`{"pods":[{"id":"a"},{"id":"b"}],` + last + `}`, 3, ""}, // there might be three items
+		{`{"pods":[{"id":"a"},{"id":"b"}]}`, 2, ""},
+		{`{"pods":[],` + more("1") + `}`, 100, ""},
+		{`{"pods":[],"pagination":{"nextCursor":"x","hasNextPage":false}}`, 100, ""},
+		{`{"pods":[{"id":"a",` + last + `}]}`, 100, ""},
+		{`{"pods":[{"id":"a",` + last + `}],` + more("1") + `}`, 100, ""},
+		{`{` + more("1") + `,"pods":[]}`, 100, ""},
+		{`{"pods":[{"id":"a"}]}` + "\n", 100, ""},
+		{`{"pods":null}`, 100, ""},
+		{`{"pods":[],` + more("1") + `,` + last + `}`, 100, ""},
+		{`{"other":[],` + last + `}`, 100, ""},
+		{`not JSON,` + last + `}`, 100, ""},
+		{`{}`, 100, ""},
+	} {
+		page, ok := upstream.WholeList("pods", []byte(tt.text), tt.limit)
+		if string(page) != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s with the limit %d: %s, %t, want %s", tt.text, tt.limit, page, ok, tt.want)
+		}
+		joined := &upstream.PageJoiner{Member: "pods"}
+		if next, err := joined.Add([]byte(tt.text)); ok && (err != nil || next != "" || string(joined.Join(true)) != tt.want) {
+			t.Errorf("%s is read as %s, %v", tt.text, joined.Join(true), err)
+		}
+	}
+}
