@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -63,11 +62,7 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 }
 
 // List returns the stored alerts of an organisation, newest first. An alert whose delivery first failed and later succeeded is listed once.
-// It returns adminapi.ErrUnknownOrg if the organisation is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
-	if t.Config().Org(org) == nil {
-		return nil, adminapi.ErrUnknownOrg
-	}
 	list, err := t.Sent.List(ctx, org)
 	seen, out := make(map[string]bool), []Alert{}
 	for _, text := range list {

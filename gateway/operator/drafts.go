@@ -134,8 +134,6 @@ func refused(err error, late string) error {
 		return adminapi.BadRequestError{Reason: reason}
 	case isRefused:
 		return refusal
-	case errors.Is(err, adminapi.ErrUnknownOrg):
-		return err
 	case errors.Is(err, isolate.ErrBusy):
 		return adminapi.RefusedError{
 			Status: http.StatusServiceUnavailable,
