@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/compiler"
@@ -132,19 +131,12 @@ func (e *Engine) allOwn(ctx context.Context, standing map[string]*orgState) map[
 
 // own returns an organisation's own Rego: from its directory, from the bundle file, or from the persisted copy of the bundle.
 func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, compiler.OrgRego, error) {
-	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
-		f := faults[0]
-		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
-	}
 	if cfg.Bundle == nil {
 		mine, err := e.directory(ctx, org, cfg, standing)
 		if err == nil {
 			err = e.dropped(org, cfg, mine)
 		}
 		return nil, mine, err
-	}
-	if !cfg.Directory.IsZero() {
-		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot be combined"}
 	}
 	s, err := bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg))
 	if err != nil {
@@ -198,7 +190,7 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 // contains the policy arrives.
 func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, *bundle.Found, *orgState) {
 	before := e.deps.Previous
-	if before == nil || cfg.Bundle == nil || len(fault.List(bundle.Validate(cfg.Bundle))) > 0 {
+	if before == nil || cfg.Bundle == nil {
 		return nil, nil, nil
 	}
 	before.mu.Lock()
