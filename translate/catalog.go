@@ -54,10 +54,7 @@ type Failure struct {
 
 // newCatalog returns an empty cache.
 func newCatalog() *Catalog {
-	entries, err := lru.NewLRU[string, catalogEntry](catalogEntries, nil)
-	if err != nil {
-		panic("catalog cache size: " + err.Error())
-	}
+	entries, _ := lru.NewLRU[string, catalogEntry](catalogEntries, nil) // NewLRU fails only for a size below 1
 	return &Catalog{
 		entries: entries, latest: make(map[string]any),
 		flights: make(map[string]chan struct{}), machines: make(map[gpuConfig]machine), keyless: make(map[string]time.Time),

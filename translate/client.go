@@ -30,7 +30,7 @@ const (
 // budgets that limit cost.
 var ErrBudget = errors.New("the request exceeded its time budget")
 
-// errNoAnswer is returned if a Caller returned neither a response nor an error.
+// errNoAnswer is returned if the Client has no Caller.
 var errNoAnswer = fmt.Errorf("no response: %w", ErrAmbiguous)
 
 // Client makes the v2 calls of one legacy request. It retries calls that may be retried, enforces the time budget, and
@@ -83,9 +83,6 @@ func (d *Client) Call(ctx context.Context, r *Request) (*Response, error) {
 		return nil, errNoAnswer
 	}
 	resp, err := d.call.Call(ctx, r)
-	if err == nil && resp == nil {
-		err = errNoAnswer
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -52,9 +52,6 @@ func (r *Response) Detail() string {
 
 // Errors returns the member "errors" of a v2 problem.
 func (r *Response) Errors() []string {
-	if r == nil {
-		return nil
-	}
 	return Texts(r.Body, "errors")
 }
 
@@ -64,9 +61,6 @@ func (r *Response) OK() bool { return r != nil && r.Status >= 200 && r.Status < 
 // RetryAfter returns the delay in the Retry-After header (RFC 9110, section 10.2.3), limited to between one second and one day. An invalid
 // header counts as one second, so that it cannot cause a busy loop.
 func (r *Response) RetryAfter() time.Duration {
-	if r == nil {
-		return time.Second
-	}
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	if err != nil {
 		return time.Second

@@ -73,11 +73,8 @@ func parseID(id string) (RowKey, bool) {
 	return RowKey{Key: parts[0], Dialect: parts[1], Operation: parts[2], Agent: parts[3]}, true
 }
 
-// Write implements Writer with one script call.
+// Write implements Writer with one script call. The batch must have a row.
 func (s *Store) Write(ctx context.Context, b Batch) error {
-	if len(b.Rows) == 0 {
-		return nil
-	}
 	base := s.base(b.Org)
 	newest := b.Rows[0].Last
 	keys := []string{base + ":rows", base + ":agents", base + ":source:" + b.Source}

@@ -181,7 +181,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		r.form, r.body = row.form, body
 	}
 	answer, err = row.serve(ctx, r)
-	if err != nil || answer == nil || answer.body == nil {
+	if err != nil || answer.body == nil {
 		return answer, err
 	}
 	answer.contentType = "application/json"
@@ -210,9 +210,6 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	out := &translate.Outgoing{Header: a.header.Clone()}
 	out.Header.Set("Link", row.link(r.in.Params))
 	r.Report(out, row.V2)
-	if err == nil && answer == nil {
-		err = broken()
-	}
 	if err != nil {
 		f := a.faultOf(err, r.sent())
 		out.Status, out.Reason = f.status, f.Error()
