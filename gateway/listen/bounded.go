@@ -157,10 +157,7 @@ func network(addr netip.Addr) netip.Addr {
 	if !addr.Is6() {
 		return addr
 	}
-	p, err := addr.Prefix(ipv6Network)
-	if err != nil { // never for a valid address
-		return addr
-	}
+	p, _ := addr.Prefix(ipv6Network) // fails only for a length above 128
 	return p.Addr()
 }
 

@@ -69,11 +69,9 @@ func (l *Login) validate(audiences []string) error {
 
 // Client returns the login client for the issuer with the given URL.
 func (l *Login) Client(issuer string) identity.LoginClient {
-	c := identity.LoginClient{Issuer: issuer, ID: l.ClientID, Scopes: slices.Compact(append([]string{"openid"}, l.Scopes...))}
-	if !l.ClientSecret.IsZero() {
-		c.Secret = l.ClientSecret.Reveal()
+	return identity.LoginClient{
+		Issuer: issuer, ID: l.ClientID, Secret: l.ClientSecret.Reveal(), Scopes: slices.Compact(append([]string{"openid"}, l.Scopes...)),
 	}
-	return c
 }
 
 // AdminClaims names the claims of a token that identify an operator.

@@ -205,12 +205,10 @@ type LogLevel string
 // Values implements strictyaml.Enum.
 func (LogLevel) Values() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Level converts l to a slog.Level. If l is not valid, Level returns slog.LevelInfo.
+// Level converts l to a slog.Level. If l is empty, Level returns slog.LevelInfo.
 func (l LogLevel) Level() slog.Level {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(l)); err != nil {
-		return slog.LevelInfo // the decoder accepts only known levels
-	}
+	_ = level.UnmarshalText([]byte(l)) // the decoder accepts only known levels
 	return level
 }
 

@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1337},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10368},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10365},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6177},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4437},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2913},
@@ -77,7 +77,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8580},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
 		{"old dialects", []string{"translate/..."}, 11954},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6536},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6532},
 		{"command line", []string{"cmd/tollgate"}, 6972},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 9628},
