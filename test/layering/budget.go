@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 13873},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8580},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3948},
-		{"old dialects", []string{"translate/..."}, 11954},
+		{"old dialects", []string{"translate/..."}, 11936},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6532},
 		{"command line", []string{"cmd/tollgate"}, 6972},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},

@@ -77,10 +77,7 @@ func bucketTime(s string) string {
 // decimal parses an amount exactly as it was printed. It returns 0 for anything else.
 func decimal(v any) *big.Rat {
 	f, _ := translate.Number(v)
-	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
-	if !ok {
-		return new(big.Rat)
-	}
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64)) // f is finite
 	return r
 }
 
@@ -97,10 +94,7 @@ type rounder struct{ exact, given big.Rat }
 
 func (r *rounder) next(amount *big.Rat) json.Number {
 	r.exact.Add(&r.exact, amount)
-	rounded, ok := new(big.Rat).SetString(r.exact.FloatString(6))
-	if !ok {
-		return "0"
-	}
+	rounded, _ := new(big.Rat).SetString(r.exact.FloatString(6)) // a decimal number
 	step := new(big.Rat).Sub(rounded, &r.given)
 	r.given.Set(rounded)
 	text := step.FloatString(6)
