@@ -25,9 +25,6 @@ func (c Credential) Cipher(purpose string) (cipher.AEAD, error) {
 // authorization returns the value of the Authorization header.
 func (c Credential) authorization() string { return "Bearer " + c.secret }
 
-// IsZero reports whether the key is empty.
-func (c Credential) IsZero() bool { return c.secret == "" }
-
 // String implements fmt.Stringer.
 func (Credential) String() string { return mask }
 

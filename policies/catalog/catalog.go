@@ -187,9 +187,6 @@ func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snap
 	if err != nil {
 		return nil, err
 	}
-	if len(lists.GPUs) == 0 {
-		return nil, errors.New("list of GPU types is empty")
-	}
 	return NewSnapshot(lists, c.rates, began), nil
 }
 
