@@ -58,10 +58,7 @@ func (p platform) JobOutcome(ctx context.Context, org string, h *ledger.Hold) (*
 
 // StopPod implements ledger.Platform.
 func (p platform) StopPod(ctx context.Context, org, id string) (amounts ledger.Amounts, err error) {
-	prices, err := p.Catalog.Snapshot(ctx, org)
-	if err != nil {
-		prices = nil
-	}
+	prices, _ := p.Catalog.Snapshot(ctx, org) // without prices, the amounts are not priced
 	err = p.audited(org, operation.KindPod, id, "podAction", operation.VerbStop, func() (err error) {
 		amounts, err = p.Account().StopPod(ctx, org, id, prices)
 		return err

@@ -376,10 +376,7 @@ func (*Reserve) takes(
 	if catalog.ImplausibleMember(r.ResourceKind, record) != "" && r.Verb.HasResultState() {
 		return r.After
 	}
-	prices, err := ex.Prices(ctx)
-	if err != nil {
-		prices = nil
-	}
+	prices, _ := ex.Prices(ctx) // without prices, the amounts are not priced
 	amounts, priced := ex.Tenant.Budgets.Footprint(r.ResourceKind, record, workers, prices)
 	if !priced {
 		amounts.PricedAs(r.After)

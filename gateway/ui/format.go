@@ -205,10 +205,7 @@ func smallPercent(share float64) string {
 
 // pretty formats a value as indented JSON.
 func pretty(v any) string {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return ""
-	}
+	text, _ := json.MarshalIndent(v, "", "  ") // values in responses are JSON values
 	return string(text)
 }
 

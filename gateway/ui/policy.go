@@ -286,10 +286,7 @@ func jsonText(v any) string {
 	if v == nil {
 		return ""
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
+	text, _ := json.Marshal(v) // parameters are JSON values
 	return string(text)
 }
 
