@@ -32,8 +32,6 @@ type item struct {
 	Badge *status
 	When  *when
 	Forms []form
-	// Next is a link to the page on which the user can decide about the entry. It may be nil.
-	Next *button
 }
 
 // attentionSize is the maximum number of entries.
