@@ -136,9 +136,10 @@ type byGroup struct{}
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetGroups replaces all groups. It also serves a configuration that an Envoy refused earlier. If [Group.Snapshot] returns an error for one
-// of the groups, SetGroups returns this error and changes nothing. token is the bearer token that Envoys must present in addition to a
-// certificate; "" means that no token is required.
+// SetGroups replaces all groups. It also serves a configuration that an Envoy refused earlier. Envoys of a removed group keep their
+// configuration, and get the next one if the group returns. If [Group.Snapshot] returns an error for one of the groups, SetGroups returns
+// this error and changes nothing. token is the bearer token that Envoys must present in addition to a certificate; "" means that no token
+// is required.
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,12 +163,7 @@ func (s *Server) SetGroups(groups []Group, token string) error {
 		s.groups = before
 		return err
 	}
-	for id := range before {
-		if next[id] == nil {
-			s.cache.ClearSnapshot(id)
-		}
-	}
-	s.token = token
+	s.token = token // no ClearSnapshot of removed groups: it would drop the open watches of their Envoys
 	return nil
 }
 
@@ -233,22 +229,26 @@ func (s *Server) Withdraw() error {
 	return s.serve()
 }
 
-// version returns the version of a resource type served to a group. The caller must hold mu.
+// version returns the version of a resource type served to a group, or "" if the group is not configured. The caller must hold mu.
 func (s *Server) version(group, typeURL string) string {
 	snapshot, err := s.cache.GetSnapshot(group)
-	if err != nil {
+	if err != nil || s.groups[group] == nil {
 		return ""
 	}
 	return snapshot.GetVersion(typeURL)
 }
 
 // Snapshot returns the resources that are served to a group, in the format of [Render], and the gateways that the resources contain. It
-// returns an error if the group is not configured.
+// returns no resources for a removed group whose Envoys are connected, and an error for any other group that is not configured.
 func (s *Server) Snapshot(group string) (resources map[string]string, gateways []Gateway, err error) {
+	_, listed := s.Report().Nodes[group]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot, err := s.cache.GetSnapshot(group)
-	if err != nil {
+	switch {
+	case s.groups[group] == nil && listed:
+		return nil, slices.Clone(s.gateways), nil
+	case s.groups[group] == nil, err != nil:
 		return nil, nil, fmt.Errorf("node group %q is not configured; configured groups: %q", group, slices.Sorted(maps.Keys(s.groups)))
 	}
 	resources, err = Render(snapshot)

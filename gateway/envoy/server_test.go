@@ -399,6 +399,32 @@ func TestGroupsComeAndGo(t *testing.T) {
 	}
 }
 
+// An Envoy whose group is removed, and then put back with changes, gets the changes on the same stream.
+func TestAGroupReturnsToItsEnvoys(t *testing.T) {
+	edge := on("127.0.0.1:1")
+	s, connect := serve(t, edge)
+	if err := s.SetGateways(nil); err != nil {
+		t.Fatal(err)
+	}
+	e := connect("edge")
+	e.subscribe(resource.ListenerType)
+	if err := s.SetGroups(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if resources, _, err := s.Snapshot("edge"); len(resources) > 0 || err != nil {
+		t.Errorf("served to the Envoy of a removed group: %v (%v)", resources, err)
+	}
+	changed := on("127.0.0.1:2")
+	if err := s.SetGroups([]envoy.Group{changed}, ""); err != nil {
+		t.Fatal(err)
+	}
+	res := e.recv()
+	e.answer(res, "")
+	if want := snapshot(t, changed).GetVersion(resource.ListenerType); res.GetSystemVersionInfo() != want {
+		t.Errorf("the Envoy got version %s, want %s", res.GetSystemVersionInfo(), want)
+	}
+}
+
 // A configuration without a valid snapshot changes nothing: neither the token, nor the groups that are served, then and when the gateways change.
 func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
 	edge, gone, broken := on("127.0.0.1:1"), on("127.0.0.1:2"), on("127.0.0.1:3")
