@@ -190,7 +190,15 @@ func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance,
 func (a authority) period(path []*x509.Certificate, now time.Time) (from, until time.Time, err error) {
 	for i, c := range path {
 		from, until = later(from, c.NotBefore), earlier(until, c.NotAfter)
-		if a.CRL.IsZero() || i+1 == len(path) {
+		if a.CRL.IsZero() {
+			continue
+		}
+		if i+1 == len(path) { // may be an intermediate certificate that another configured certificate signed
+			for _, issuer := range a.Parsed.signers {
+				if _, err := a.Parsed.current(c, issuer, now); errors.Is(err, errRevoked) && bytes.Equal(c.RawIssuer, issuer.RawSubject) {
+					return from, until, err
+				}
+			}
 			continue
 		}
 		next, err := a.Parsed.current(c, path[i+1], now)
@@ -202,6 +210,8 @@ func (a authority) period(path []*x509.Certificate, now time.Time) (from, until 
 	return from, until, nil
 }
 
+var errRevoked = errors.New("the certificate or one of its issuers was revoked")
+
 // current returns the time until which the revocation lists show that a certificate is not revoked.
 func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time.Time, err error) {
 	for _, l := range p.lists {
@@ -209,7 +219,7 @@ func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time
 			continue
 		}
 		if l.serials[string(c.SerialNumber.Bytes())] {
-			return until, errors.New("the certificate or one of its issuers was revoked")
+			return until, errRevoked
 		}
 		if !now.Before(l.ThisUpdate) && now.Before(l.NextUpdate) {
 			until = later(until, l.NextUpdate)

@@ -87,8 +87,19 @@ func (a *authority) list(t *testing.T, until time.Time, serials ...int64) string
 // callersOf returns a directory of the callers with certificates of an authority. lists are its revocation lists, "" for none.
 func callersOf(t *testing.T, a *authority, lists string) *identity.Directory {
 	t.Helper()
+	d, _ := callersOfBundle(t, lists, a)
+	return d
+}
+
+// callersOfBundle is callersOf for a bundle of several authorities' certificates. It also returns the parsed authority.
+func callersOfBundle(t *testing.T, lists string, bundle ...*authority) (*identity.Directory, *identity.Parsed) {
+	t.Helper()
+	var ca strings.Builder
+	for _, a := range bundle {
+		_ = pem.Encode(&ca, &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}) // a Builder never fails
+	}
 	by := identity.Authority{
-		ID: "mesh", CA: strictyaml.NewSecret(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))), MaxLife: 2 * time.Hour,
+		ID: "mesh", CA: strictyaml.NewSecret(ca.String()), MaxLife: 2 * time.Hour,
 		Mapping: identity.Mapping{Orgs: []string{"acme"}, Role: identity.RoleViewer},
 	}
 	if lists != "" {
@@ -102,7 +113,43 @@ func callersOf(t *testing.T, a *authority, lists string) *identity.Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return d, by.Parsed
+}
+
+// under returns an intermediate authority with serial number 7.
+func (a *authority) under(t *testing.T, name string) *authority {
+	t.Helper()
+	i := newAuthority(t, name)
+	template := *i.cert
+	template.SerialNumber, template.PublicKey = big.NewInt(7), i.key.Public()
+	der, err := x509.CreateCertificate(rand.Reader, &template, a.cert, i.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// If the root and the intermediate authority are configured, the certificates of a revoked intermediate authority are refused.
+func TestARevokedIntermediateAuthority(t *testing.T) {
+	root := newAuthority(t, "root")
+	mesh := root.under(t, "mesh")
+	chain, current := []*x509.Certificate{mesh.client(t, nil), mesh.cert}, now.Add(time.Hour)
+	for lists, want := range map[string]bool{
+		mesh.list(t, current):                            true, // the list of the root is optional
+		mesh.list(t, current) + root.list(t, current):    true,
+		mesh.list(t, current) + root.list(t, current, 7): false,
+		mesh.list(t, current) + root.list(t, now, 7):     false, // a revocation is final
+	} {
+		d, _ := callersOfBundle(t, lists, root, mesh)
+		for _, sent := range [][]*x509.Certificate{chain, chain[:1]} {
+			if c, err := d.Find(t.Context(), identity.Credentials{Chain: sent}, now); (err == nil) != want {
+				t.Errorf("with %d certificates: got %v, %v; want accepted %t", len(sent), c, err, want)
+			}
+		}
+	}
 }
 
 // A certificate identifies a caller if a configured authority has signed it for a client and if a current revocation list of that
