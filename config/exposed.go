@@ -81,12 +81,17 @@ func warnShared(c *settings.Config) error {
 	return errors.Join(errs...)
 }
 
-// warnCertificates reports certificates that have expired or are not yet valid. These are warnings, so that such a configuration can still
-// be changed.
+// warnCertificates reports certificates that have expired or are not yet valid, and revocation lists that have expired or are missing.
+// These are warnings, so that such a configuration can still be changed.
 func warnCertificates(c *settings.Config, now time.Time) error {
 	whole := *c
 	whole.Orgs = nil
 	errs := fault.Found{certificatesOf(&whole, now)}
+	for i, a := range c.Certificates.Authorities {
+		if a.Parsed != nil {
+			errs = append(errs, fault.At(fault.Index("certificates.authorities", i), a.Parsed.Warnings(now)))
+		}
+	}
 	for i := range c.Orgs {
 		if err := certificatesOf(&c.Orgs[i], now); err != nil {
 			errs = append(errs, fault.At(fault.Index("orgs", i), err))

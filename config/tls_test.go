@@ -94,6 +94,11 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 			if c := l.Config; (c.TLS.Pair != nil) != data || (c.Admin.TLS.Pair != nil) != admin {
 				t.Errorf("%s: got certificates of data %t, admin %t", tc.section, c.TLS.Pair != nil, c.Admin.TLS.Pair != nil)
 			}
+			const expired = "tollgate.yaml:4:55: certificates.authorities[0].crl: a revocation list expired at 1970-01-01T00:00:01Z"
+			warned := strings.Contains(fmt.Sprint(l.Warnings(time.Unix(1, 0))), expired)
+			if want := len(l.Config.Certificates.Authorities) > 0; warned != want {
+				t.Errorf("%s: warned of an expired list: %t, want %t", tc.section, warned, want)
+			}
 		case err == nil || err.Error() != tc.want:
 			t.Errorf("%s:\ngot  %v\nwant %s", tc.section, err, tc.want)
 		}

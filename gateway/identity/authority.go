@@ -111,6 +111,32 @@ func (a *Authority) Parse() error {
 	return nil
 }
 
+// expiry returns the time when the first of the issuers has no current revocation list any more, or the zero time without lists.
+func (p *Parsed) expiry() (first time.Time) {
+	newest := make(map[string]time.Time, len(p.lists))
+	for _, l := range p.lists {
+		newest[string(l.RawIssuer)] = later(newest[string(l.RawIssuer)], l.NextUpdate)
+	}
+	for _, end := range newest {
+		first = earlier(first, end)
+	}
+	return first
+}
+
+// Warnings reports expired and missing revocation lists, joined.
+func (p *Parsed) Warnings(now time.Time) error {
+	var errs fault.Found
+	end := p.expiry()
+	errs.If(!end.IsZero() && !now.Before(end), "crl", "a revocation list expired at %s, so certificates of its issuer are refused", end.UTC().Format(time.RFC3339))
+	for _, s := range p.signers {
+		listed := slices.ContainsFunc(p.lists, func(l *revocations) bool { return l.CheckSignatureFrom(s) == nil })
+		// The certificates of an authority that only signs other configured authorities need no list.
+		above := slices.ContainsFunc(p.signers, func(c *x509.Certificate) bool { return !c.Equal(s) && c.CheckSignatureFrom(s) == nil })
+		errs.If(!end.IsZero() && !listed && !above, "crl", "contains no revocation list of %q, so certificates that it signed are refused", s.Subject)
+	}
+	return errors.Join(errs...)
+}
+
 // blocks yields the contents of the PEM blocks of a text. It yields an error if the text has no block or a block of
 // another kind.
 func blocks(text, kind string) func(func([]byte, error) bool) {

@@ -152,6 +152,36 @@ func TestARevokedIntermediateAuthority(t *testing.T) {
 	}
 }
 
+// Warnings and the expiry of the lists concern the newest list of each issuer.
+func TestWarningsOfRevocationLists(t *testing.T) {
+	root := newAuthority(t, "root")
+	mesh := root.under(t, "mesh")
+	later := now.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		lists, want string
+		end         time.Time
+	}{
+		"no lists":              {"", "", time.Time{}},
+		"current":               {mesh.list(t, later), "", later},
+		"expired":               {mesh.list(t, now), "crl: a revocation list expired at " + now.UTC().Format(time.RFC3339), now},
+		"expired and current":   {mesh.list(t, now) + mesh.list(t, later), "", later},
+		"expired, of the root":  {mesh.list(t, later) + root.list(t, now), "crl: a revocation list expired", now},
+		"missing":               {root.list(t, later), `crl: contains no revocation list of "CN=mesh"`, later},
+		"of a different signer": {newAuthority(t, "mesh").list(t, later), `crl: contains no revocation list of "CN=mesh"`, later},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, parsed := callersOfBundle(t, tc.lists, root, mesh)
+			if end := d.Revocations()["mesh"]; !end.Equal(tc.end) {
+				t.Errorf("the lists end at %s, want %s", end, tc.end)
+			}
+			err := parsed.Warnings(now)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+				t.Errorf("warnings: %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 // A certificate identifies a caller if a configured authority has signed it for a client and if a current revocation list of that
 // authority does not contain it.
 func TestCertificates(t *testing.T) {

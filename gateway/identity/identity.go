@@ -242,15 +242,16 @@ func (d *Directory) Signers() *x509.CertPool {
 	return d.authorities.signers
 }
 
-// Revocations returns the earliest expiry of the revocation lists of each authority that has any, by authority id.
+// Revocations returns the time when the first issuer of each authority has no current revocation list any more, by authority id. It omits
+// authorities without lists.
 func (d *Directory) Revocations() map[string]time.Time {
 	ends := make(map[string]time.Time)
 	if d.authorities == nil {
 		return ends
 	}
 	for _, a := range d.authorities.list {
-		for _, l := range a.Parsed.lists {
-			ends[a.ID] = earlier(ends[a.ID], l.NextUpdate)
+		if end := a.Parsed.expiry(); !end.IsZero() {
+			ends[a.ID] = end
 		}
 	}
 	return ends
