@@ -1,9 +1,6 @@
 package envoy
 
 import (
-	"path"
-
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -27,15 +24,10 @@ func (f Files) secrets() []*tlsv3.Secret {
 
 // Secrets returns the contents of the JSON files that the directory [Peer.Secrets] must contain, by file name. Each file defines one Envoy
 // secret, which refers to PEM files by the paths in f. Envoy reloads the PEM files when a file is moved into one of their directories, as
-// tools that rotate certificates do.
+// tools that rotate certificates do. A watched_directory would limit this to one directory, but the key may be in a different one.
 func (f Files) Secrets() (map[string]string, error) {
 	texts := make(map[string]string)
 	for _, s := range f.secrets() {
-		if c := s.GetTlsCertificate(); c != nil {
-			c.WatchedDirectory = &corev3.WatchedDirectory{Path: path.Dir(f.Certificate)}
-		} else {
-			s.GetValidationContext().WatchedDirectory = &corev3.WatchedDirectory{Path: path.Dir(f.CA)}
-		}
 		b := new(builder)
 		response := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{b.pack(s)}}
 		if b.err != nil {

@@ -39,7 +39,7 @@ func newAuthority(t *testing.T) *authority {
 }
 
 // issue writes a new certificate for callersName, and its key, over those in dir, as
-// tls.crt and tls.key, and its authority's as ca.crt. It returns the serial number.
+// tls.crt and, last, private/tls.key, and its authority's as ca.crt. It returns the serial number.
 func (a *authority) issue(t *testing.T, dir string) string { return a.issueFor(t, dir, callersName) }
 
 func (a *authority) issueFor(t *testing.T, dir, host string) string {
@@ -53,15 +53,19 @@ func (a *authority) issueFor(t *testing.T, dir, host string) string {
 		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &key.PublicKey)
-	for name, block := range map[string]*pem.Block{
-		"tls.crt": {Type: "CERTIFICATE", Bytes: der}, "tls.key": {Type: "PRIVATE KEY", Bytes: private}, "ca.crt": {Type: "CERTIFICATE", Bytes: a.cert.Raw},
-	} {
+	if err := os.MkdirAll(filepath.Join(dir, "private"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []struct {
+		name, kind string
+		der        []byte
+	}{{"ca.crt", "CERTIFICATE", a.cert.Raw}, {"tls.crt", "CERTIFICATE", der}, {"private/tls.key", "PRIVATE KEY", private}} {
 		// A file is another one at once, as an operator's tools see to it.
 		next := filepath.Join(dir, "next")
-		if err := os.WriteFile(next, pem.EncodeToMemory(block), 0o600); err != nil {
+		if err := os.WriteFile(next, pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.der}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+		if err := os.Rename(next, filepath.Join(dir, file.name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ func TestCertificatesByName(t *testing.T) {
 	ca.issueFor(t, further, other)
 	callers := fmt.Sprint("127.0.0.1:", port(t))
 	text := strings.Replace(encrypted(dir, callers), "http3: true, ", fmt.Sprintf("http3: true, certificates: [{certificate: {file: %q}, key: {file: %q}}], ",
-		filepath.Join(further, "tls.crt"), filepath.Join(further, "tls.key")), 1)
+		filepath.Join(further, "tls.crt"), filepath.Join(further, "private", "tls.key")), 1)
 	f := newFleet(t, text)
 	m := f.run(t, nil)
 	start(t, secure(t, edge, dir, m.door))

@@ -191,7 +191,7 @@ envoy:
 `, m.data.Server(), p.platform.URL, m.door.Server(), m.address)
 	for i, e := range p.envoys {
 		fmt.Fprintf(&b, "      - {id: %s, topology: %s, listen: %q, tls: {certificate: {file: %q}, key: {file: %q}}}\n",
-			e.group, []envoy.Topology{envoy.InLine, envoy.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
+			e.group, []envoy.Topology{envoy.InLine, envoy.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "private", "tls.key"))
 	}
 	b.WriteString("orgs:\n")
 	for _, org := range append([]string{p.spender}, p.orgs...) {

@@ -28,7 +28,7 @@ const token = "token-of-the-envoys"
 // encrypted is the configuration of a fleet with TLS everywhere, with the certificate in
 // dir, and callers at an address.
 func encrypted(dir, callers string) string {
-	pair := fmt.Sprintf("certificate: {file: %q}, key: {file: %q}", filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	pair := fmt.Sprintf("certificate: {file: %q}, key: {file: %q}", filepath.Join(dir, "tls.crt"), filepath.Join(dir, "private", "tls.key"))
 	return strings.NewReplacer(
 		"\nenvoy:\n", fmt.Sprintf("\ntls: {%s}\nenvoy:\n  tls: {%[1]s, ca: {file: %q}}\n", pair, filepath.Join(dir, "ca.crt")),
 		"    groups:\n", fmt.Sprintf("    token: {env: TOKEN}\n    secrets: %q\n    groups:\n", dir),
@@ -39,7 +39,7 @@ func encrypted(dir, callers string) string {
 // secure is a bootstrap for such a fleet.
 func secure(t *testing.T, group, dir string, doors ...netip.AddrPort) *bootstrap {
 	t.Helper()
-	files, err := envoy.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt")}.Secrets()
+	files, err := envoy.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "private", "tls.key"), CA: filepath.Join(dir, "ca.crt")}.Secrets()
 	if err != nil {
 		t.Fatal(err)
 	}
