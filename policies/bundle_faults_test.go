@@ -271,6 +271,40 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 	}
 }
 
+// TestTheLastBundleOutlivesItsKey: if the key or the location of a bundle is replaced, the bundle in force stays until there is a valid
+// one. A configuration that it does not fit has no policies until then.
+func TestTheLastBundleOutlivesItsKey(t *testing.T) {
+	oldPrivate, oldPublic := keyPair(t)
+	newPrivate, newPublic := keyPair(t)
+	srv := new(bundleServer)
+	srv.set("1", makeBundle(t, "r1", denyAbove("2"), oldPrivate), http.StatusOK)
+	ts := httptest.NewServer(srv)
+	defer ts.Close()
+	persist := filepath.Join(t.TempDir(), "last.tar.gz")
+	section := func(public string, entries ...policies.Entry) policies.Config {
+		return policies.Config{Policies: entries, Bundle: &policies.Bundle{
+			URL: egress.UnrestrictedURL(ts.URL), Poll: 5 * time.Millisecond, Persist: files.UnrestrictedTarget(persist),
+			Key: &policies.BundleKey{ID: "k1", File: files.UnrestrictedCredential(public), Algorithm: "ES256"},
+		}}
+	}
+	first := follow(t, section(oldPublic))
+	eventually(t, "the first bundle is kept", func() bool { _, err := os.Stat(persist); return err == nil })
+	second := followAfter(t, first, section(newPublic))
+	eventually(t, "a look", func() bool { return strings.Contains(fmt.Sprint(second.Status()[0].Err), "signature") })
+	if got, want := denials(t, second, "3"), "above 2"; got != want {
+		t.Errorf("with another key: got %q, want %q of the last valid bundle", got, want)
+	}
+	third := followAfter(t, second, section(newPublic, policies.Entry{Policy: "unknown"}))
+	if got := denials(t, third, "3"); !strings.Contains(got, policies.ErrBundlePending.Error()) {
+		t.Errorf("with an entry that the last bundle does not have: got %q, want an error", got)
+	}
+	srv.set("2", makeBundle(t, "r2", denyAbove("4"), newPrivate), http.StatusOK)
+	eventually(t, "the second bundle", func() bool { return second.Status()[0].Bundle == "r2" })
+	if got := denials(t, second, "3"); got != "" {
+		t.Errorf("with the second bundle: got %q, want no denial", got)
+	}
+}
+
 // TestAReloadDuringALookStays: a bundle that was asked for under an older
 // configuration does not bring that configuration back in the new engine.
 func TestAReloadDuringALookStays(t *testing.T) {

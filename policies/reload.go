@@ -52,6 +52,13 @@ func (e *Engine) load(ctx context.Context) error {
 		if err == nil && pending {
 			next[org] = nil
 			_, err = e.compile(ctx, org, withoutOwn(cfg), compiler.OrgRego{}, nil)
+			// The last valid bundle stays in force, unless the new configuration does not fit it. Its persisted copy may be unusable, for example
+			// because the key has changed.
+			if last := standing[org]; err == nil && last != nil && e.deps.Previous.configs[org].Bundle != nil {
+				if kept, unfit := e.prepare(ctx, org, cfg, last.own, last); unfit == nil {
+					next[org] = kept
+				}
+			}
 		}
 		if last := standing[org]; err != nil && cfg.KeepOnFailure && last != nil {
 			next[org], err = &orgState{
