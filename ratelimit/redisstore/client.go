@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +45,8 @@ import (
 //	tls_server_name                       name in the server's certificate, if it
 //	                                      differs from the host
 //
-// Options reads the files immediately. Its errors never contain the URL, which includes the password.
+// Options reads the files immediately, and the client reads them again for each connection. The errors of Options never contain the URL,
+// which includes the password.
 func Options(rawURL string) (*redis.UniversalOptions, error) {
 	head, hosts, tail := splitHosts(rawURL)
 	u, err := url.Parse(head + "hosts" + tail)
@@ -110,13 +112,36 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 			return fmt.Errorf("unknown parameter %q", name)
 		}
 	}
-	return files.load(o.TLSConfig)
+	if files == (tlsFiles{}) {
+		return nil
+	}
+	if err := files.load(o.TLSConfig); err != nil {
+		return err
+	}
+	o.Dialer = files.dialer(o)
+	return nil
 }
 
 // tlsFiles are the files named by a URL.
 type tlsFiles struct{ ca, cert, key string }
 
-// load reads the files into c. It accepts a nil c if no files are named.
+// dialer returns a dialer that reads the files for each connection, because certificates are renewed. If a file cannot be used, for example
+// while it is replaced, the connection uses the last valid files.
+func (f tlsFiles) dialer(o *redis.UniversalOptions) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	var valid atomic.Pointer[tls.Config]
+	valid.Store(o.TLSConfig)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c := o.TLSConfig.Clone()
+		if f.load(c) == nil {
+			valid.Store(c)
+		} else {
+			c = valid.Load()
+		}
+		return redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: c})(ctx, network, addr)
+	}
+}
+
+// load reads the files into c.
 func (f tlsFiles) load(c *tls.Config) error {
 	if (f.cert == "") != (f.key == "") {
 		return errors.New("tls_cert and tls_key must be set together")

@@ -77,6 +77,49 @@ func TestTLSCounts(t *testing.T) {
 	}
 }
 
+// TestRenewedTLSFiles shows that a client connects with the current files, and with the last valid ones while the files are replaced.
+func TestRenewedTLSFiles(t *testing.T) {
+	server, files := redistest.RunTLS(t)
+	_, others := redistest.RunTLS(t)
+	dir := t.TempDir()
+	ca, cert, key := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	replace := func(to, from string) {
+		t.Helper()
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(ca, others.CA)
+	replace(cert, others.ClientCert)
+	replace(key, others.ClientKey)
+	s := newStore(t, open(t, secureURL("", server.Addr(), "tls_ca", ca, "tls_cert", cert, "tls_key", key)))
+	if _, err := s.Apply(t.Context(), one(5)); err == nil {
+		t.Fatal("the files of another server are accepted")
+	}
+	replace(ca, files.CA)
+	replace(cert, files.ClientCert)
+	replace(key, files.ClientKey)
+	if _, err := s.Apply(t.Context(), one(5)); err != nil {
+		t.Errorf("with the renewed files: %v", err)
+	}
+	replace(key, others.ClientKey)
+	admin := open(t, secureURL("", server.Addr(), "tls_ca", files.CA, "tls_cert", files.ClientCert, "tls_key", files.ClientKey))
+	if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Apply(t.Context(), one(5))
+	for tries := 0; err != nil && tries < 10; tries++ { // the pool may have connections that the server has closed
+		_, err = s.Apply(t.Context(), one(5))
+	}
+	if err != nil {
+		t.Errorf("while the files are replaced: %v", err)
+	}
+}
+
 func TestTLSFiles(t *testing.T) {
 	_, files := redistest.RunTLS(t)
 	empty := filepath.Join(t.TempDir(), "empty.pem")
