@@ -64,11 +64,31 @@ func Certificates(r *http.Request) []*x509.Certificate {
 func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
-// Measure registers metrics for the expiry of the listeners' certificates and of certificate revocation lists. The function revocations
-// returns the expiry time of each list, by certificate authority.
+// certificateEnds returns the time when the first certificate of each listener expires. The listeners are data, admin, envoy, and
+// "group ID" for the Envoys of a group.
+func certificateEnds(c *settings.Config) map[string]time.Time {
+	pairs := map[string][]*tls.Certificate{"data": {c.TLS.Pair}, "admin": {c.Admin.TLS.Pair}, "envoy": {c.Envoy.TLS.Pair}}
+	for _, g := range c.Envoy.XDS.Groups {
+		for _, t := range append([]settings.TLS{g.TLS}, g.Certificates...) {
+			pairs["group "+g.ID] = append(pairs["group "+g.ID], t.Pair)
+		}
+	}
+	ends := make(map[string]time.Time)
+	for listener, of := range pairs {
+		for _, p := range of {
+			if end, known := ends[listener]; p != nil && p.Leaf != nil && (!known || p.Leaf.NotAfter.Before(end)) {
+				ends[listener] = p.Leaf.NotAfter
+			}
+		}
+	}
+	return ends
+}
+
+// Measure registers metrics for the expiry of the certificates of listeners, including those of Envoys, and of certificate revocation
+// lists. The function revocations returns the expiry time of each list, by certificate authority.
 func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
-		metric.WithDescription("Time until the certificate of a listener expires. Negative if the certificate has expired.")))
+		metric.WithDescription("Time until the first certificate of a listener expires. Negative if the certificate has expired.")))
 	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until a certificate revocation list expires. Callers with certificates "+
 			"of its authority are then refused. Negative if the list has expired.")))
@@ -77,10 +97,8 @@ func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.
 		if cfg == nil {
 			return nil
 		}
-		for listener, pick := range map[string]func(*settings.Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
-			if c := pick(cfg); c != nil && c.Leaf != nil {
-				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(ls.Recorder.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
-			}
+		for listener, end := range certificateEnds(cfg) {
+			o.ObserveFloat64(left, end.Sub(ls.Recorder.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 		}
 		for authority, end := range revocations() {
 			o.ObserveFloat64(lists, end.Sub(ls.Recorder.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -140,6 +141,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Helper()
 		cfg := s.config
 		cfg.TLS.Pair, cfg.Admin.TLS.Pair = c, c
+		cfg.Envoy.XDS.Groups = []settings.NodeGroup{{ID: "edge", Certificates: []settings.TLS{{Pair: first}}}}
 		if err := s.gateway.Swap(cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +188,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	s.metrics.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, listener := range []string{"data", "admin"} {
+	for _, listener := range []string{"data", "admin", "group edge"} {
 		if want := `tollgate_certificate_left_seconds{listener="` + listener + `"`; !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no metric %s", want)
 		}
