@@ -55,7 +55,7 @@ func (g *Gateway) Handler() http.Handler {
 // ExtProc returns the gRPC server for Envoy: external processing, xDS and health checks.
 func (g *Gateway) ExtProc() *grpc.Server {
 	door := &extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder, BodyTimeout: g.current.view.Config().Timeouts.Body}
-	s := door.NewGRPC(envoy.MutualTLS(g.current.view)...)
+	s := door.NewGRPC(envoy.MutualTLS(g.current.view, g.deps.Logger)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, healthChecks{health: g.health})
 	return s

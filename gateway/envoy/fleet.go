@@ -3,11 +3,14 @@ package envoy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
@@ -17,7 +20,8 @@ import (
 )
 
 // MutualTLS returns the TLS options of the gRPC server for Envoys. Each handshake uses the certificates of the current configuration.
-func MutualTLS(now *view.Current) []grpc.ServerOption {
+// Failed handshakes are logged, at most one per second, because an Envoy with an expired certificate cannot report it in any other way.
+func MutualTLS(now *view.Current, logger *slog.Logger) []grpc.ServerOption {
 	if now.Config().Envoy.TLS.Pair == nil {
 		return nil
 	}
@@ -28,7 +32,26 @@ func MutualTLS(now *view.Current) []grpc.ServerOption {
 		c.ClientCAs, c.ClientAuth = t.Pool, tls.RequireAndVerifyClientCert
 		return c, nil
 	}
-	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(c))}
+	return []grpc.ServerOption{grpc.Creds(&logged{TransportCredentials: credentials.NewTLS(c), logger: logger, limit: rate.Sometimes{Interval: time.Second}})}
+}
+
+// logged logs failed handshakes.
+type logged struct {
+	credentials.TransportCredentials
+
+	logger *slog.Logger
+	limit  rate.Sometimes
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (l *logged) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	encrypted, info, err := l.TransportCredentials.ServerHandshake(conn)
+	if err != nil && !errors.Is(err, io.EOF) { // port probes close the connection
+		l.limit.Do(func() {
+			l.logger.Info("TLS handshake failed", "network.peer.address", conn.RemoteAddr().String(), "error", clipReason(err.Error()))
+		})
+	}
+	return encrypted, info, err
 }
 
 // Fleet registers this gateway for Envoys, and reads the other registered gateways. All fields are required.
