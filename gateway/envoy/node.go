@@ -52,6 +52,7 @@ func (s *Server) OnDeltaStreamClosed(stream int64, _ *corev3.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.nodes, stream)
+	s.review()
 }
 
 // OnStreamDeltaRequest implements the callback of go-control-plane. It records the node, and whether it accepted the previous response.

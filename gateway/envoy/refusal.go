@@ -62,16 +62,15 @@ func (s *Server) refuse(n *node, typeURL, version, reason string) {
 func (s *Server) review() {
 	for id, p := range s.groups {
 		if p.refused != nil && !p.refused.Withdrawn && s.taken(id, p.refused.typeURL) {
-			s.deps.Logger.Info("all Envoys accepted their configuration", "group", id, "type", p.refused.Type)
+			s.deps.Logger.Info("all connected Envoys use the current configuration", "group", id, "type", p.refused.Type)
 			p.refused = nil
 		}
 	}
 }
 
-// taken reports whether the group has at least one Envoy and all of its Envoys have the served version of a resource type. The caller must
-// hold mu.
+// taken reports whether all connected Envoys of the group have the served version of a resource type. The caller must hold mu.
 func (s *Server) taken(group, typeURL string) bool {
-	served, found := s.version(group, typeURL), false
+	served := s.version(group, typeURL)
 	for _, n := range s.nodes {
 		if n.group != group {
 			continue
@@ -80,9 +79,8 @@ func (s *Server) taken(group, typeURL string) bool {
 		if t == nil || t.reason != "" || s.accepted(n, t, typeURL) != served {
 			return false
 		}
-		found = true
 	}
-	return found && served != ""
+	return served != ""
 }
 
 // accepted returns the version of a resource type that a node uses. It is the version that the node accepted last or, if the node brought

@@ -286,6 +286,17 @@ func TestTheFirstConfigurationStays(t *testing.T) {
 	if _, _, err := s.Snapshot("edge"); err != nil {
 		t.Errorf("nothing is served: %v", err)
 	}
+	if s.Groups()[0].Refused == nil {
+		t.Error("the refusal is not shown")
+	}
+	if err := e.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	for err := error(nil); err == nil; _, err = e.stream.Recv() { // until the server has noticed
+	}
+	if r := s.Groups()[0].Refused; r != nil {
+		t.Errorf("the refusal of an Envoy that has gone is shown: %+v", r)
+	}
 }
 
 // An Envoy that subscribes again to a resource is sent it again, once for each time that it
@@ -376,52 +387,6 @@ func TestANodeOfNoGroupIsRefused(t *testing.T) {
 	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType})
 	if _, err := e.stream.Recv(); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("err = %v, want PermissionDenied", err)
-	}
-}
-
-// A group that is configured no longer is served no longer, and its neighbour is
-// left alone.
-func TestGroupsComeAndGo(t *testing.T) {
-	edge, mesh := on("127.0.0.1:1"), on("127.0.0.1:2")
-	mesh.ID = "mesh"
-	s, _ := serve(t, edge, mesh)
-	if err := s.SetGateways(nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SetGroups([]envoy.Group{mesh}, ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Snapshot("edge"); err == nil {
-		t.Error("the group that is gone is served")
-	}
-	if _, _, err := s.Snapshot("mesh"); err != nil {
-		t.Error(err)
-	}
-}
-
-// An Envoy whose group is removed, and then put back with changes, gets the changes on the same stream.
-func TestAGroupReturnsToItsEnvoys(t *testing.T) {
-	edge := on("127.0.0.1:1")
-	s, connect := serve(t, edge)
-	if err := s.SetGateways(nil); err != nil {
-		t.Fatal(err)
-	}
-	e := connect("edge")
-	e.subscribe(resource.ListenerType)
-	if err := s.SetGroups(nil, ""); err != nil {
-		t.Fatal(err)
-	}
-	if resources, _, err := s.Snapshot("edge"); len(resources) > 0 || err != nil {
-		t.Errorf("served to the Envoy of a removed group: %v (%v)", resources, err)
-	}
-	changed := on("127.0.0.1:2")
-	if err := s.SetGroups([]envoy.Group{changed}, ""); err != nil {
-		t.Fatal(err)
-	}
-	res := e.recv()
-	e.answer(res, "")
-	if want := snapshot(t, changed).GetVersion(resource.ListenerType); res.GetSystemVersionInfo() != want {
-		t.Errorf("the Envoy got version %s, want %s", res.GetSystemVersionInfo(), want)
 	}
 }
 
