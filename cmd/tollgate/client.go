@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,11 +139,14 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 	return nil, errors.New(problem.Detail)
 }
 
-// unreachable returns the error for a gateway that did not respond at the address base. It contains the cause and says how to set another
-// address.
+// unreachable returns the error for a gateway that did not respond at the address base, or whose certificate is not trusted. It contains
+// the cause and the next step.
 func unreachable(base string, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("cannot trust %s (%w): renew the certificate, use an address that it names, or set SSL_CERT_FILE to its authority", base, err)
 	}
 	return fmt.Errorf("no gateway responded at %s (%w): set the address of the admin listener with --admin or %s", base, err, adminEnv)
 }

@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3969},
 		{"old dialects", []string{"translate/..."}, 11936},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
-		{"command line", []string{"cmd/tollgate"}, 6972},
+		{"command line", []string{"cmd/tollgate"}, 6977},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
 		{"emulator of the platform", []string{"test/platform/..."}, 9628},
 	}
