@@ -80,11 +80,15 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
 	ex.MarkSent()
-	res, err := sendWithFallback(ctx, client, ex, upstream.Request{
+	call := upstream.Request{
 		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body,
 		Source: ex.Out.Source, Length: ex.Out.Length,
 		Subdomain: label, EventStream: ex.Out.Stream && !row.Synchronous, Decode: row.Kind == operation.KindJob && !row.Opaque,
-	})
+	}
+	if ex.Idempotency != nil {
+		call.Ready = ex.MaySend
+	}
+	res, err := sendWithFallback(ctx, client, ex, call)
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
 		if errors.Is(err, upstream.ErrUnsent) {
@@ -124,6 +128,18 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}
 	}
 	return func() {}, nil
+}
+
+// errPaused is the cause of the 503 for a call that is not sent.
+var errPaused = errors.New("the gateway process was paused for longer than its lease")
+
+// MaySend returns 503 if another gateway may have declared this gateway dead since the intent of the call was recorded.
+func (ex *Exchange) MaySend() error {
+	if o := ex.Idempotency; o != nil && o.Recorded && !ex.Ports.Intents.MaySend(o.Intent.ID) {
+		return problem.IdempotencyUnavailable.New("the gateway was paused for too long, so nothing was sent; try again").
+			With("Retry-After", "1").Because(errPaused)
+	}
+	return nil
 }
 
 // bound returns the context for a call, which may be canceled earlier or later than ctx. cancel must be called after the response has been

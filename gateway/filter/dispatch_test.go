@@ -1,11 +1,13 @@
 package filter
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +63,64 @@ func TestSent(t *testing.T) {
 			}
 			done()
 		})
+	}
+}
+
+// pausable is an Intents whose gateway may have been declared dead.
+type pausable struct {
+	Intents
+
+	dead atomic.Bool
+}
+
+func (p *pausable) MaySend(string) bool { return !p.dead.Load() }
+
+// A gateway that is declared dead while a call waits for a connection does not send the call: the call of a repeat may have been sent.
+func TestPausedBeforeTheConnection(t *testing.T) {
+	arrived, finish := make(chan struct{}, 2), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-finish
+	}))
+	defer s.Close()
+	client, err := upstream.New(upstream.Config{BaseURL: s.URL, Connections: 1}, map[string]upstream.Credential{"acme": upstream.NewCredential("pk")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	d := &Dispatcher{Upstream: client, Recorder: newRecorder(t), Deadline: time.Minute}
+	intents := new(pausable)
+	send := func() (*Exchange, error) {
+		ex := new(Pipeline).NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
+		ex.Operation, ex.Caller = &schema.Operation{ID: "createPod", Mutates: true}, &identity.Caller{Org: "acme"}
+		ex.Out = Outbound{Method: http.MethodPost, Path: "/v2/pods", Header: http.Header{}, Body: []byte("{}")}
+		ex.Idempotency, ex.Ports.Intents = &IdempotencyState{Recorded: true}, intents
+		done, err := d.Send(t.Context(), ex)
+		if err == nil {
+			done()
+		}
+		return ex, err
+	}
+	first := make(chan error)
+	go func() {
+		_, err := send()
+		first <- err
+	}()
+	<-arrived
+	second := make(chan error)
+	var waiting *Exchange
+	go func() {
+		var err error
+		waiting, err = send()
+		second <- err
+	}()
+	intents.dead.Store(true) // while the second call waits for the only connection
+	close(finish)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; !errors.Is(err, errPaused) || waiting.Sent != NotSent || len(arrived) > 0 {
+		t.Errorf("sent %d, %d more calls arrived, %v; want %v", waiting.Sent, len(arrived), err, errPaused)
 	}
 }
 

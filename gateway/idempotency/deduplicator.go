@@ -252,9 +252,6 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 	f.Tracker.Track(ctx, &o.Keys, o.Intent, at)
 }
 
-// errPaused is the cause of the 503 for a call that is not sent.
-var errPaused = errors.New("the gateway process was paused for longer than its lease")
-
 // End ends the intent of a call, atomically with its settlement if s is not nil. If the call was refused before its intent was recorded,
 // but repeats an earlier call that was allowed, End responds with the resource of the earlier call instead of the refusal.
 func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement, d filter.Delivery) error {

@@ -58,14 +58,8 @@ type RecoverLost struct{}
 // Name implements Filter.
 func (RecoverLost) Name() string { return "recover lost create" }
 
-// Request returns 503 if another gateway may have declared this gateway dead since the intent was recorded.
-func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
-	if o := ex.Idempotency; o != nil && o.Recorded && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.IdempotencyUnavailable.New("the gateway was paused for too long, so nothing was sent; try again").
-			With("Retry-After", "1").Because(errPaused)
-	}
-	return nil
-}
+// Request returns 503 if another gateway may have declared this gateway dead. The sender of the call checks it again.
+func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error { return ex.MaySend() }
 
 // Response replaces the response if the outcome of the call is unknown. The new response contains the created resource if it is found, and
 // is a 504 otherwise.

@@ -75,6 +75,8 @@ type Request struct {
 	// Decode makes the client remove the content codings gzip, deflate, br and zstd from the response. Some servers apply them although the
 	// request does not accept them. Other content codings are not removed.
 	Decode bool
+	// Ready, if not nil, is called once a connection is available, which may take long. If it returns an error, the request is not sent.
+	Ready func() error
 	// EventStream is true if the response is an event stream, which may be silent indefinitely.
 	EventStream bool
 }
@@ -248,6 +250,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	if r.Ready != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+			if err := r.Ready(); err != nil {
+				cancel(err)
+			}
+		}})
+	}
 	res, err := c.roundTrip(req.WithContext(ctx))
 	if err != nil {
 		err = classify(ctx, err)

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"sync"
 	"time"
@@ -191,6 +192,15 @@ func (c *conn) closedSilently() bool {
 // exchange sends a request and reads the response headers. On an error it closes the connection.
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	c.progress, c.readErr, c.limit, c.stale = progress{head: true}, nil, maxHead, false
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: c.net, Reused: c.reused}) // may cancel the context
+	}
+	if req.Context().Err() != nil {
+		if c.abort(); req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, c.explain(req.Context(), nil)
+	}
 	stop := context.AfterFunc(req.Context(), c.abort)
 	var res *http.Response
 	err := c.send(req)
