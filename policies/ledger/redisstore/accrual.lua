@@ -64,7 +64,7 @@ local function adjust(team, key, about)
       a[p + 1] = a[p + 1] + left[i]
     end
   end
-  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org')[1], left[period])
+  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, now, left[period])
   if KEYS[6] then
     redis.call('SET', KEYS[6], ARGV[2] .. '\n' .. outcomeOf(change, accrued(own)), 'PX', string.format('%.0f', given[6]))
   end

@@ -1,4 +1,7 @@
 -- Functions that end holds, and that change resources and accrued costs.
+--
+-- A change takes effect now, even if the clock has stepped back and the accounts have accrued costs up to a later time: it then changes
+-- the cost that has accrued up to that time.
 
 -- accrues a rate between two times, limited to the current periods; a negative rate lowers the accrued cost
 local function correct(a, rate, from, to)
@@ -57,7 +60,7 @@ local function spend(h, micro)
   for _, a in ipairs(accountsOf(h.team, h.key)) do
     for _, p in ipairs(PERIODS) do a[p + 1] = a[p + 1] + micro end
   end
-  note('', h, 0, account('org')[1], micro)
+  note('', h, 0, now, micro)
 end
 
 local function same(a, b)
@@ -78,8 +81,7 @@ end
 -- replaces one record of a resource with another; either may be nil. from is the time of the rate change if that was earlier than now,
 -- otherwise 0. The change does not take effect before the cost of old began.
 local function replace(id, old, new, from)
-  local at = account('org')[1]
-  if from > 0 then at = math.min(at, math.max(from, old and old.since or 0)) end
+  local at = math.max(from > 0 and math.min(now, from) or now, old and old.since or 0)
   if old and new and old.team == new.team and old.key == new.key and from == 0 then
     note(id, new, new.amounts[1] - old.amounts[1], at, 0)
   else

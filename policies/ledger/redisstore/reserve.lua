@@ -119,7 +119,10 @@ return function(t, n, intent)
       unreserve(holdOf(taken[i]))
       drop(taken[i])
     end
-    for i = 1, #scopes do add(owners[i], RESERVED, more, 1) end
+    for i = 1, #scopes do
+      add(owners[i], RESERVED, more, 1)
+      correct(owners[i], more[1], now, owners[i][1])
+    end
     record = resource(res)
     saveHold(id, {at = now, open = 0, wait = wait, base = record and #taken == 0 and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about, holder = ARGV[t + 6]})
     if record then

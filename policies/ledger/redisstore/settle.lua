@@ -77,9 +77,9 @@ local function commit(res, new, held, gone, from)
   if not held or not new or from > 0 then return end
   local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
   local more = math.max(0, new.amounts[1] - before)
-  for _, a in ipairs(accountsOf(new.team, new.key)) do correct(a, more, held.at, a[1]) end
+  for _, a in ipairs(accountsOf(new.team, new.key)) do correct(a, more, held.at, now) end
   note(res, new, more, held.at, 0)
-  note(res, new, -more, account('org')[1], 0)
+  note(res, new, -more, now, 0)
 end
 
 return function(t, n, intent, job)

@@ -201,6 +201,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *ledger.Reservation) (
 	}
 	for _, a := range l.of(r.Owner, now) {
 		add(&a.reserved, more, 1)
+		a.correct(more[ledger.Burn], now, a.at)
 	}
 	h := &hold{Hold: ledger.Hold{
 		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder,
@@ -314,7 +315,7 @@ func (l *accounts) end(h *hold, s *ledger.Settlement, now int64) {
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)
 		}
-		l.history.once(h, spent, l.of(ledger.Owner{}, now)[0].at)
+		l.history.once(h, spent, now)
 	}
 }
 
@@ -357,22 +358,22 @@ func (l *accounts) commit(s *ledger.Settlement, h *hold, now int64) {
 		}
 		more := max(0, next.Amounts[ledger.Burn]-before[ledger.Burn])
 		for _, a := range l.of(next.Owner, now) {
-			a.correct(more, h.at, a.at)
+			a.correct(more, h.at, now)
 		}
 		l.history.note(next, more, h.at)
-		l.history.note(next, -more, l.of(ledger.Owner{}, now)[0].at)
+		l.history.note(next, -more, now)
 	}
 }
 
 // replace replaces one record of a resource with another; either may be nil. The change takes effect at from, if set, but neither after
 // now nor before the cost of old began.
 func (l *accounts) replace(old, next *ledger.Record, from time.Time, now int64) {
-	at := l.of(ledger.Owner{}, now)[0].at
+	at := now
 	if !from.IsZero() {
-		if old != nil && from.Before(old.Since) {
-			from = old.Since
-		}
 		at = min(at, from.UnixMilli())
+	}
+	if old != nil {
+		at = max(at, old.Since.UnixMilli())
 	}
 	l.rated(old, next, at, !from.IsZero())
 	if old != nil {

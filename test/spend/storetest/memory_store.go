@@ -112,7 +112,7 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *ledger.AccrualA
 	}
 	if once := left[a.Period.Index()]; once != 0 {
 		item := ledger.NewRunItem(ledger.KindAdjustment, a.Owner, a.Metadata())
-		l.history.Changes = append(l.history.Changes, ledger.Change{Item: item, Once: once, At: time.UnixMilli(l.of(ledger.Owner{}, now)[0].at)})
+		l.history.Changes = append(l.history.Changes, ledger.Change{Item: item, Once: once, At: time.UnixMilli(now)})
 	}
 	return m.rest(org).made(l, a.ID, a.Fingerprint(), own, change, now+ledger.AccrualRetention.Milliseconds()), nil
 }

@@ -16,7 +16,7 @@ func testAccrual(h *harness) {
 	h.commit(id, "p1", pod(usd))
 	h.advance(30 * time.Minute)
 	h.accrued(usd, usd)
-	lost, _ := h.reserve(p, pod(3*usd))
+	lost, _ := h.reserve(teamPerHour(10*usd), pod(3*usd))
 	h.advance(time.Hour)
 	h.accrued(5*usd, 5*usd) // the second may run, too
 	h.settle(ledger.Settlement{Hold: lost, End: ledger.Release})
@@ -27,6 +27,40 @@ func testAccrual(h *harness) {
 	h.accrued(2*usd, 2*usd)
 	h.set(time.Date(2027, 3, 31, 0, 0, 0, 0, time.UTC)) // the clock steps back
 	h.accrued(2*usd, 2*usd)
+}
+
+// pod creates a pod that costs so much an hour.
+func (h *harness) pod(id string, micro int64) {
+	h.Helper()
+	hold, _ := h.reserve(teamPerHour(10*usd), pod(micro))
+	h.commit(hold, id, pod(micro))
+}
+
+// The clock was a day ahead when the second pod was created. Once it is right again, the cost of changes counts up to that day.
+func testClockSetBack(h *harness) {
+	h.movable()
+	begin := time.Date(2027, 3, 15, 0, 0, 0, 0, time.UTC)
+	h.set(begin)
+	h.pod("right", usd)
+	h.set(begin.Add(24 * time.Hour))
+	h.pod("ahead", usd)
+	h.accrued(0, 24*usd)
+	h.set(begin.Add(time.Hour))
+	h.accrued(0, 24*usd)
+	h.pod("back", 2*usd)
+	h.accrued(0, (24+2*23)*usd)
+	failed, _ := h.reserve(teamPerHour(10*usd), pod(3*usd))
+	h.accrued(0, (24+2*23+3*23)*usd)
+	h.set(begin.Add(2 * time.Hour))
+	h.settle(ledger.Settlement{Hold: failed, End: ledger.Release})
+	h.accrued(0, (24+2*23)*usd)
+	gone := &ledger.Adjustment{Kind: "pod", Resource: "ahead", Version: h.record("ahead").Version, Gone: true}
+	if done, err := ledger.Adjust(h.Context(), h.Store, h.org, gone); err != nil || !done {
+		h.Fatalf("Adjust: %t, %v", done, err)
+	}
+	h.accrued(0, (24+2*23)*usd)
+	h.set(begin.Add(25 * time.Hour))
+	h.accrued(3*usd, (25+2*24)*usd)
 }
 
 func (h *harness) accrued(day, month int64) {

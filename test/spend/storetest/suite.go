@@ -63,6 +63,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones ledger.Zones) Fixtur
 		{"what costs once", testCost},
 		{"a hold under another id", testAs},
 		{"accrual", testAccrual},
+		{"accrual after the clock was set back", testClockSetBack},
 		{"periods", testPeriods},
 		{"next period", testNextPeriod},
 		{"days of a zone", testZoneDays},
