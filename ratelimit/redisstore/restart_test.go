@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -72,6 +73,38 @@ func TestRestartIsNoticed(t *testing.T) {
 	}
 	if got := ops[0].After[0].Count[2]; got < 4 {
 		t.Errorf("the day counts %d after a restart, want what was restored and this call", got)
+	}
+}
+
+// The pause ends in time even if the wall clock is set back meanwhile.
+func TestPauseWhileTheClockIsSetBack(t *testing.T) {
+	var back atomic.Bool
+	now := func() time.Time {
+		now := time.Now()
+		if back.Load() {
+			*(*uint64)(unsafe.Pointer(&now)) -= 3600 << 30 // the seconds of the wall clock; package time cannot set it alone
+		}
+		return now
+	}
+	server := redistest.Run(t)
+	s, err := redisstore.New(open(t, "redis://"+server.Addr()), redisstore.Config{Recovery: time.Second, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), one(100)); err != nil {
+		t.Fatal(err)
+	}
+	server.Restart()
+	for !errors.Is(err, ratelimit.ErrRestarted) {
+		if _, err = s.Apply(t.Context(), one(100)); err == nil {
+			t.Fatal("the restart was not noticed")
+		}
+	}
+	back.Store(true)
+	for end := time.Now().Add(20 * time.Second); err != nil; {
+		if _, err = s.Apply(t.Context(), one(100)); err != nil && time.Now().After(end) {
+			t.Fatalf("the pause of a second has not ended: %v", err)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package redisstore
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Server detects that the Redis server of a Store was replaced. Packages that use the same server for other data can use it. It is safe for
 // concurrent use.
@@ -25,8 +28,8 @@ func (s Server) Verify(ctx context.Context, epoch int64) error {
 // Pausing reports whether the server was replaced and gateways may still have to restore their data. It returns false once a heartbeat has
 // found that all gateways have done so, or the maximum pause is over.
 func (s Server) Pausing() bool {
-	until := s.watch.until.Load()
-	return until != 0 && s.watch.config.Now().UnixNano() < until+MinRecovery.Nanoseconds()
+	until := time.Duration(s.watch.until.Load())
+	return until != 0 && s.watch.elapsed() < until+MinRecovery
 }
 
 // LastGatewayLoss returns the latest epoch that had a gateway whose data was not restored by the end of the pause, or 0 if there is no such

@@ -57,7 +57,9 @@ type serverWatch struct {
 	loss int64
 	// peers are the known gateways with the times of their latest heartbeats.
 	peers map[string]time.Time
-	// since is the time when the latest change was detected, and until the end of the pause after it, in Unix nanoseconds.
+	// since is the time when the latest change was detected, and until the end of the pause after it, in nanoseconds after base. The
+	// wall clock may be set in between.
+	base         time.Time
 	since, until atomic.Int64
 	// unheard is set if the change was detected by a command of another user of the server.
 	unheard atomic.Bool
@@ -71,6 +73,7 @@ func newWatch(client Client, config Config) *serverWatch {
 		config.Now = time.Now
 	}
 	w := &serverWatch{client: client, config: config, lineage: newWriteTracker(), known: make(map[string]string), peers: make(map[string]time.Time)}
+	w.base = config.Now()
 	w.signs.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -110,9 +113,9 @@ func (w *serverWatch) changed() {
 	if w.config.Recovery < 0 {
 		return
 	}
-	now := w.config.Now()
-	w.since.Store(now.UnixNano())
-	w.until.Store(now.Add(w.config.Recovery).UnixNano())
+	now := w.elapsed()
+	w.since.Store(int64(now))
+	w.until.Store(int64(now + w.config.Recovery))
 	w.epoch.Add(1)
 }
 
@@ -179,7 +182,10 @@ func (w *serverWatch) hasNamed(addr string) {
 }
 
 // pausing reports whether the pause is still in effect.
-func (w *serverWatch) pausing() bool { return w.config.Now().UnixNano() < w.until.Load() }
+func (w *serverWatch) pausing() bool { return w.elapsed() < time.Duration(w.until.Load()) }
+
+// elapsed returns the time since base.
+func (w *serverWatch) elapsed() time.Duration { return w.config.Now().Sub(w.base) }
 
 // roll returns the name of the set of gateways that have restored their counts to the current servers since the latest loss of data.
 func (w *serverWatch) roll() string {
@@ -217,9 +223,9 @@ func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.D
 		return false
 	}
 	if w.missing(restored) {
-		return time.Unix(0, w.until.Load()).Sub(now) <= ratelimit.LossNotice
+		return time.Duration(w.until.Load())-w.elapsed() <= ratelimit.LossNotice
 	}
-	if now.Sub(time.Unix(0, w.since.Load())) >= MinRecovery {
+	if w.elapsed()-time.Duration(w.since.Load()) >= MinRecovery {
 		w.until.Store(0)
 	}
 	return false

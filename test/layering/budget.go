@@ -75,7 +75,7 @@ func Budgets() []Budget {
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 502},
 		{"policies", []string{"policies/..."}, 13875},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8580},
-		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3969},
+		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3975},
 		{"old dialects", []string{"translate/..."}, 11936},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
 		{"command line", []string{"cmd/tollgate"}, 6977},
