@@ -156,7 +156,7 @@ func (s *Server) SetQuota(accountID string, q Quota) error {
 
 // sshKeysLocked answers the registered set.
 func (x *exchange) sshKeysLocked() (reply, error) {
-	return ok(append(appendTexts([]byte(`{"keys":`), x.acct.sshKeys), '}')), nil
+	return ok(object{"keys", x.acct.sshKeys}), nil
 }
 
 // updateSSHKeys replaces the set: what is not named is removed.

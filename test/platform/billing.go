@@ -227,7 +227,7 @@ func (v billView) bill(x *exchange) (reply, error) {
 	if v.filter == "" {
 		records = perBucket(q, records)
 	}
-	return ok(v.append(q, records)), nil
+	return ok(v.record(q, records)), nil
 }
 
 // perResourceLocked makes one record per resource and bucket in which it was
@@ -268,7 +268,7 @@ func perBucket(q billQuery, records []billRecord) []billRecord {
 	return out
 }
 
-func (v billView) append(q billQuery, records []billRecord) []byte {
+func (v billView) record(q billQuery, records []billRecord) object {
 	var totals amounts
 	unique, list := map[string]bool{}, []object{}
 	for _, r := range records {
@@ -288,7 +288,7 @@ func (v billView) append(q billQuery, records []billRecord) []byte {
 	if v.unique != "" {
 		metadata = append(metadata, v.unique, len(unique))
 	}
-	return object{"records", list, "metadata", metadata}.append(nil)
+	return object{"records", list, "metadata", metadata}
 }
 
 // shown is totalAmount and what it consists of.

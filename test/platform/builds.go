@@ -75,7 +75,7 @@ func (b *build) statusAt(now time.Time) string {
 	return stages[min(int(now.Sub(b.QueuedAt)/b.Each), len(stages)-1)]
 }
 
-func (b *build) append(out []byte, now time.Time) []byte {
+func (b *build) record(now time.Time) object {
 	started, ended, fault := b.startsAt(), b.endsAt(), ""
 	if now.Before(started) {
 		started = time.Time{}
@@ -89,7 +89,7 @@ func (b *build) append(out []byte, now time.Time) []byte {
 		"id", b.ID, "status", b.statusAt(now), "commitHash", optional(b.CommitHash), "commitMessage", optional(b.CommitMessage),
 		"commitDate", b.CommitDate, "branch", optional(b.Branch), "imageName", b.Image, "startedAt", started, "completedAt", ended,
 		"error", optional(fault),
-	}.append(out)
+	}
 }
 
 // AddBuild starts a build of an endpoint of any account and returns its id. It goes on by
@@ -140,8 +140,7 @@ func (x *exchange) buildsLocked(e *endpoint) (reply, error) {
 		return reply{}, err
 	}
 	number := func(b *build) uint64 { return b.Number }
-	one := func(out []byte, b *build) []byte { return b.append(out, x.now) }
-	return ok(appendPage([]byte(`{"builds":`), pg, e.Builds, number, nil, one)), nil
+	return ok(paged(pg, "builds", e.Builds, number, nil, func(b *build) object { return b.record(x.now) })), nil
 }
 
 func (x *exchange) buildLocked(e *endpoint) (reply, error) {
@@ -149,5 +148,5 @@ func (x *exchange) buildLocked(e *endpoint) (reply, error) {
 	if b == nil {
 		return reply{}, notFound("build")
 	}
-	return ok(b.append(nil, x.now)), nil
+	return ok(b.record(x.now)), nil
 }

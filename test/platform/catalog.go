@@ -252,7 +252,7 @@ type part[T, Q any] struct {
 	all          func(*catalog) []T
 	find         func(c *catalog, id string) *T
 	wants        func(c *catalog, v *T, q Q) bool // filters the list; nil lets all through
-	append       func(c *catalog, b []byte, v *T, q Q) []byte
+	show         func(c *catalog, v *T, q Q) object
 }
 
 func (p part[T, Q]) listAll(x *exchange) (reply, error) {
@@ -269,7 +269,7 @@ func (p part[T, Q]) listAll(x *exchange) (reply, error) {
 			wanted = append(wanted, &all[i])
 		}
 	}
-	return ok(appendList([]byte(`{"`+p.member+`":`), wanted, func(b []byte, v *T) []byte { return p.append(c, b, v, q) })), nil
+	return ok(object{p.member, objects(wanted, func(v *T) object { return p.show(c, v, q) })}), nil
 }
 
 func (p part[T, Q]) getOne(x *exchange) (reply, error) {
@@ -283,7 +283,7 @@ func (p part[T, Q]) getOne(x *exchange) (reply, error) {
 	if v == nil {
 		return reply{}, notFound(p.noun)
 	}
-	return ok(p.append(x.s.catalog, nil, v, q)), nil
+	return ok(p.show(x.s.catalog, v, q)), nil
 }
 
 // catalogRoutes is every operation on the catalog.

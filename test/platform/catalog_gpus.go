@@ -79,7 +79,7 @@ func gpuTypes() part[GPU, gpuQuery] {
 		wants: func(c *catalog, g *GPU, q gpuQuery) bool {
 			return len(q.countries) == 0 || len(c.placesLocked(g, q)) > 0
 		},
-		append: (*catalog).appendGPUTypeLocked,
+		show: (*catalog).showGPUTypeLocked,
 	}
 }
 
@@ -121,7 +121,7 @@ func best(places []place) string {
 	return levels[top]
 }
 
-func (c *catalog) appendGPUTypeLocked(b []byte, g *GPU, q gpuQuery) []byte {
+func (c *catalog) showGPUTypeLocked(g *GPU, q gpuQuery) object {
 	maker := "NVIDIA"
 	if g.AMD {
 		maker = "AMD"
@@ -140,7 +140,7 @@ func (c *catalog) appendGPUTypeLocked(b []byte, g *GPU, q gpuQuery) []byte {
 		places := c.placesLocked(g, q)
 		o = withList(withPlaces(o, places), "cudaVersions", cudaVersions(g, q, places))
 	}
-	return o.append(b)
+	return o
 }
 
 // withPlaces adds where there is room.

@@ -27,13 +27,13 @@ func (x *exchange) cpuQuery() (cpuQuery, error) {
 func cpuTypes() part[CPU, cpuQuery] {
 	return part[CPU, cpuQuery]{
 		noun: "CPU type", member: "cpus", query: (*exchange).cpuQuery,
-		all:    func(c *catalog) []CPU { return c.CPUs },
-		find:   (*catalog).flavor,
-		append: (*catalog).appendCPUTypeLocked,
+		all:  func(c *catalog) []CPU { return c.CPUs },
+		find: (*catalog).flavor,
+		show: (*catalog).showCPUTypeLocked,
 	}
 }
 
-func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
+func (c *catalog) showCPUTypeLocked(f *CPU, q cpuQuery) object {
 	o := object{
 		"id", f.ID, "name", f.Name, "group", f.Group, "vcpu",
 		object{"min", f.MinVCPU, "max", f.MaxVCPU},
@@ -52,7 +52,7 @@ func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
 		}
 		o = withPlaces(o, places)
 	}
-	return o.append(b)
+	return o
 }
 
 // dcQuery is what a caller wants to know of data centers.
@@ -92,14 +92,14 @@ func (q dcQuery) wants(dc *DataCenter) bool {
 func dataCenters() part[DataCenter, dcQuery] {
 	return part[DataCenter, dcQuery]{
 		noun: "data center", member: "dataCenters", query: (*exchange).dcQuery,
-		all:    func(c *catalog) []DataCenter { return c.DataCenters },
-		find:   func(c *catalog, id string) *DataCenter { return c.dcs[id] },
-		wants:  func(_ *catalog, dc *DataCenter, q dcQuery) bool { return q.wants(dc) },
-		append: (*catalog).appendDataCenterLocked,
+		all:   func(c *catalog) []DataCenter { return c.DataCenters },
+		find:  func(c *catalog, id string) *DataCenter { return c.dcs[id] },
+		wants: func(_ *catalog, dc *DataCenter, q dcQuery) bool { return q.wants(dc) },
+		show:  (*catalog).showDataCenterLocked,
 	}
 }
 
-func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []byte {
+func (c *catalog) showDataCenterLocked(dc *DataCenter, q dcQuery) object {
 	o := object{
 		"id", dc.ID, "name", dc.Name, "region", dc.Region, "globalNetwork", dc.GlobalNetwork,
 		"networkVolumeTypes", dc.VolumeTypes, "compliance", dc.Compliance,
@@ -110,7 +110,7 @@ func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []
 	if q.cpus {
 		o = withList(o, "cpuAvailability", c.cpusInLocked(dc.ID))
 	}
-	return o.append(b)
+	return o
 }
 
 func (c *catalog) gpusInLocked(dc string) (list []object) {

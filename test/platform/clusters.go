@@ -38,9 +38,9 @@ func clusterRoutes() []route {
 func clusters() resource[cluster] {
 	return resource[cluster]{
 		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters", noun: "cluster",
-		table:  func(a *account) *table[cluster] { return &a.clusters },
-		append: (*exchange).appendClusterLocked,
-		id:     func(c *cluster) *string { return &c.ID },
+		table: func(a *account) *table[cluster] { return &a.clusters },
+		show:  (*exchange).showClusterLocked,
+		id:    func(c *cluster) *string { return &c.ID },
 		create: writes(append(clusterSettings(), "name", "type", "compute", "templateId", "dataCenterIds", "startJupyter", "startSsh"),
 			readCluster, (*exchange).rentClusterLocked),
 		update: writes([]string{"name"}, readClusterName, func(_ *exchange, c *cluster, name string) (func(), error) {
@@ -162,7 +162,7 @@ func (s *Server) deleteClusterLocked(a *account, c *cluster, now time.Time) {
 	s.chargeClusterLocked(a, c.ID, now)
 }
 
-func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
+func (x *exchange) showClusterLocked(c *cluster) object {
 	members := x.acct.members(c)
 	o := object{
 		"id", c.ID, "name", c.Name, "type", c.Type, "pods", x.summary(members), "createdAt", c.CreatedAt,
@@ -177,7 +177,7 @@ func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
 		network := object{"cidr", "10.65.0.0/16", "vxlanId", int(digest(c.ID)%16_000_000) + 1, "vxlanPort", 4789}
 		o = append(o, "dataCenterId", first.DC, "network", network, "primary", x.primary(first))
 	}
-	return o.append(b)
+	return o
 }
 
 // summary counts members by status; a status that no member has is left out.
@@ -203,7 +203,5 @@ func (x *exchange) primary(p *pod) object {
 }
 
 func (x *exchange) clusterPodsLocked(c *cluster) (reply, error) {
-	return ok(appendList([]byte(`{"pods":`), x.acct.members(c), func(b []byte, p *pod) []byte {
-		return p.append(b, x.now, false)
-	})), nil
+	return ok(object{"pods", objects(x.acct.members(c), x.showPod)}), nil
 }

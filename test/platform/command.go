@@ -77,15 +77,12 @@ func (c command) text() string {
 	if len(c.Cmd) == 0 && len(c.Entrypoint) == 0 {
 		return ""
 	}
-	b := []byte{'{'}
+	var o object
 	if len(c.Entrypoint) > 0 {
-		b = appendTexts(append(b, `"entrypoint":`...), c.Entrypoint)
+		o = append(o, "entrypoint", c.Entrypoint)
 	}
 	if len(c.Cmd) > 0 {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = appendTexts(append(b, `"cmd":`...), c.Cmd)
+		o = append(o, "cmd", c.Cmd)
 	}
-	return string(append(b, '}'))
+	return string(o.append(nil))
 }

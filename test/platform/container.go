@@ -103,7 +103,7 @@ func (c container) check() error {
 	}
 	sent := c
 	sent.Command = command{Args: c.Command.Args} // the words are the same command once more
-	if len(sent.appendMembers(nil)) > maxBody {
+	if len(sent.members().append(nil)) > maxBody+len("{}") {
 		return tooLarge("the expanded request is larger than " + strconv.Itoa(maxBody) + " bytes")
 	}
 	return nil
@@ -127,14 +127,10 @@ func validPort(s string) bool {
 	}
 }
 
-// appendMembers writes the block's members without braces.
-func (c container) appendMembers(b []byte) []byte {
-	b = appendText(append(b, `"image":`...), c.Image)
-	b = appendText(append(b, `,"args":`...), c.Command.Args)
-	b = appendTexts(append(b, `,"cmd":`...), c.Command.Cmd)
-	b = appendTexts(append(b, `,"entrypoint":`...), c.Command.Entrypoint)
-	b = appendInt(append(b, `,"disk":`...), c.Disk)
-	b = appendMap(append(b, `,"env":`...), c.Env)
-	b = appendTexts(append(b, `,"ports":`...), c.Ports)
-	return appendTextOrNull(append(b, `,"registry":`...), c.Registry)
+// members are the block's members of a record.
+func (c container) members() object {
+	return object{
+		"image", c.Image, "args", c.Command.Args, "cmd", c.Command.Cmd, "entrypoint", c.Command.Entrypoint, "disk", c.Disk, "env", c.Env,
+		"ports", c.Ports, "registry", optional(c.Registry),
+	}
 }

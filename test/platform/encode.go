@@ -3,6 +3,7 @@ package platform
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -13,8 +14,81 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The answers are written by hand: the emulator is the upstream in benchmarks,
-// where reflection would be most of what is measured.
+// object is the members of a JSON object: names, each followed by its value.
+type object []any
+
+// optional is text that is null where it is empty.
+type optional string
+
+// objects are the objects of a list, each made when it is written.
+func objects[T any](list []T, one func(T) object) iter.Seq[object] {
+	return func(yield func(object) bool) {
+		for _, v := range list {
+			if !yield(one(v)) {
+				return
+			}
+		}
+	}
+}
+
+func (o object) append(b []byte) []byte {
+	b = append(b, '{')
+	for i := 0; i < len(o); i += 2 {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, o[i].(string)), ':')
+		b = appendValue(b, o[i+1])
+	}
+	return append(b, '}')
+}
+
+// appendValue writes a value as JSON. Numbers with a fraction are rounded to nine digits after the point, which is finer
+// than any amount of money here and hides what binary fractions leave behind.
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return appendText(b, v)
+	case optional:
+		if v == "" {
+			return append(b, "null"...)
+		}
+		return appendText(b, string(v))
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case float64:
+		return strconv.AppendFloat(b, math.Round(v*1e9)/1e9+0, 'f', -1, 64) // no negative zero
+	case time.Time:
+		if v.IsZero() {
+			return append(b, "null"...)
+		}
+		return appendText(b, stamp(v))
+	case []string:
+		return appendArray(b, slices.Values(v))
+	case map[string]string:
+		var o object
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			o = append(o, name, v[name])
+		}
+		return o.append(b)
+	case []object:
+		return appendArray(b, slices.Values(v))
+	case iter.Seq[object]:
+		return appendArray(b, v)
+	case object:
+		return v.append(b)
+	case json.RawMessage:
+		return append(b, v...)
+	default:
+		panic(fmt.Sprintf("platform: no JSON of %T", v))
+	}
+}
 
 // appendText writes s as a JSON string, replacing what is not UTF-8.
 func appendText(b []byte, s string) []byte {
@@ -26,114 +100,13 @@ func appendText(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"') // as most texts, in half the time
 }
 
-// appendArray writes list as an array; nil is an empty one.
-func appendArray[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
+func appendArray[T any](b []byte, list iter.Seq[T]) []byte {
 	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
+	for v := range list {
+		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = one(b, v)
+		b = appendValue(b, v)
 	}
 	return append(b, ']')
-}
-
-func appendTexts(b []byte, list []string) []byte { return appendArray(b, list, appendText) }
-
-// appendTextOrNull writes null for the empty string.
-func appendTextOrNull(b []byte, s string) []byte {
-	if s == "" {
-		return append(b, "null"...)
-	}
-	return appendText(b, s)
-}
-
-// appendMap writes m as an object with its names in order.
-func appendMap(b []byte, m map[string]string) []byte {
-	b = append(b, '{')
-	for i, name := range slices.Sorted(maps.Keys(m)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, name), ':')
-		b = appendText(b, m[name])
-	}
-	return append(b, '}')
-}
-
-// object is the members of a JSON object: names, each followed by its value. It is the
-// short form for records that no benchmark reads.
-type object []any
-
-// optional is text that is null where it is empty.
-type optional string
-
-func (o object) append(b []byte) []byte { return append(o.members(append(b, '{')), '}') }
-
-// members appends the members to an object that is still open.
-func (o object) members(b []byte) []byte {
-	for i := 0; i < len(o); i += 2 {
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, o[i].(string)), ':')
-		b = appendValue(b, o[i+1])
-	}
-	return b
-}
-
-func appendValue(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
-	case string:
-		return appendText(b, v)
-	case optional:
-		return appendTextOrNull(b, string(v))
-	case int, int64, bool:
-		return fmt.Append(b, v)
-	case float64:
-		return appendNumber(b, v)
-	case time.Time:
-		return appendTimeOrNull(b, v)
-	case []string:
-		return appendTexts(b, v)
-	case map[string]string:
-		return appendMap(b, v)
-	case []object:
-		return appendArray(b, v, func(b []byte, o object) []byte { return o.append(b) })
-	case object:
-		return v.append(b)
-	case json.RawMessage:
-		return append(b, v...)
-	default:
-		panic(fmt.Sprintf("platform: no JSON of %T", v))
-	}
-}
-
-// appendNumber writes f rounded to nine digits after the point, which is finer
-// than any amount of money here and hides what binary fractions leave behind.
-func appendNumber(b []byte, f float64) []byte {
-	f = math.Round(f*1e9) / 1e9
-	if f == 0 {
-		f = 0 // no negative zero
-	}
-	return strconv.AppendFloat(b, f, 'f', -1, 64)
-}
-
-func appendInt[T int | int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
-
-// appendTime writes t as a quoted time stamp.
-func appendTime(b []byte, t time.Time) []byte {
-	b = append(b, '"')
-	b = append(b, stamp(t)...)
-	return append(b, '"')
-}
-
-// appendTimeOrNull writes null for the zero time.
-func appendTimeOrNull(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return append(b, "null"...)
-	}
-	return appendTime(b, t)
 }

@@ -65,19 +65,19 @@ func (e *endpoint) release(now time.Time, by string, diff []diffEntry) {
 // diff lists what a change makes of the container and its machine.
 func (e *endpoint) diff(to *endpoint) []diffEntry {
 	var out []diffEntry
-	add := func(field string, old, now []byte) {
-		if string(old) != string(now) {
+	add := func(field string, before, after any) {
+		if old, now := appendValue(nil, before), appendValue(nil, after); string(old) != string(now) {
 			out = append(out, diffEntry{Field: field, Old: old, New: now})
 		}
 	}
 	a, b := e.Container, to.Container
-	add("template.imageName", appendText(nil, a.Image), appendText(nil, b.Image))
-	add("template.dockerArgs", appendText(nil, a.Command.Args), appendText(nil, b.Command.Args))
-	add("template.env", appendMap(nil, a.Env), appendMap(nil, b.Env))
-	add("template.containerDiskInGb", appendInt(nil, a.Disk), appendInt(nil, b.Disk))
-	add("template.ports", appendTexts(nil, a.Ports), appendTexts(nil, b.Ports))
-	add("template.containerRegistryAuthId", appendTextOrNull(nil, a.Registry), appendTextOrNull(nil, b.Registry))
-	add("compute", e.compute().append(nil), to.compute().append(nil))
+	add("template.imageName", a.Image, b.Image)
+	add("template.dockerArgs", a.Command.Args, b.Command.Args)
+	add("template.env", a.Env, b.Env)
+	add("template.containerDiskInGb", a.Disk, b.Disk)
+	add("template.ports", a.Ports, b.Ports)
+	add("template.containerRegistryAuthId", optional(a.Registry), optional(b.Registry))
+	add("compute", e.compute(), to.compute())
 	return out
 }
 
@@ -96,26 +96,22 @@ func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 		}
 	}
 	version := func(r release) uint64 { return uint64(r.Version) }
-	b := object{"endpointVersion", e.Version, "rollout", object{
+	o := object{"endpointVersion", e.Version, "rollout", object{
 		"inProgress", onLatest < len(e.Fleet), "workersOnLatest", onLatest, "workersTotal", len(e.Fleet),
 		"percentOnLatest", 100 * onLatest / max(len(e.Fleet), 1),
-	}}.members([]byte{'{'})
-	return ok(appendPage(append(b, `,"releases":`...), pg, e.Releases, version, nil, func(b []byte, r release) []byte {
-		return r.append(b, perVersion[r.Version])
-	})), nil
+	}}
+	one := func(r release) object { return r.record(perVersion[r.Version]) }
+	return ok(append(o, paged(pg, "releases", e.Releases, version, nil, one)...)), nil
 }
 
-func (r release) append(b []byte, workers int) []byte {
+func (r release) record(workers int) object {
 	source := "MANUAL"
 	if r.Build != "" {
 		source = "GIT_BUILD"
 	}
-	diff := []object{}
-	for _, d := range r.Diff {
-		diff = append(diff, object{"field", d.Field, "old", d.Old, "new", d.New})
-	}
+	diff := objects(r.Diff, func(d diffEntry) object { return object{"field", d.Field, "old", d.Old, "new", d.New} })
 	return object{
 		"id", r.ID, "version", r.Version, "source", source, "buildId", optional(r.Build), "createdByUserId", r.By, "workerCount", workers,
 		"createdAt", r.CreatedAt, "diff", diff,
-	}.append(b)
+	}
 }

@@ -77,8 +77,7 @@ func (e *endpoint) hidesIdle() bool {
 	return e.Type == typeQueue && e.Scaling.Type == requestCount
 }
 
-func (e *endpoint) append(b []byte, runURL string) []byte {
-	b = e.Container.appendMembers(append(object{"id", e.ID, "name", e.Name, "type", e.Type}.members(append(b, '{')), ','))
+func (x *exchange) showEndpoint(e *endpoint) object {
 	workers := object{"min", e.Min, "max", e.Max}
 	if !e.hidesIdle() {
 		workers = append(workers, "idleTimeout", e.IdleTimeout)
@@ -87,9 +86,10 @@ func (e *endpoint) append(b []byte, runURL string) []byte {
 	if e.Scaling.Type == queueDelay {
 		scaling = object{"type", e.Scaling.Type, "queueDelay", e.Scaling.QueueDelay}
 	}
-	o := append(object{"requestUrls", e.urls(runURL)}, e.compute()...)
-	return append(append(o, "workers", workers, "scaling", scaling, "dataCenterIds", e.DataCenterIDs, "networkVolumes", e.Volumes,
-		"timeout", e.Timeout, "flashboot", e.FlashBoot, "createdAt", e.CreatedAt).members(b), '}')
+	o := append(object{"id", e.ID, "name", e.Name, "type", e.Type}, e.Container.members()...)
+	o = append(append(o, "requestUrls", e.urls(x.runBase())), e.compute()...)
+	return append(o, "workers", workers, "scaling", scaling, "dataCenterIds", e.DataCenterIDs, "networkVolumes", e.Volumes,
+		"timeout", e.Timeout, "flashboot", e.FlashBoot, "createdAt", e.CreatedAt)
 }
 
 // compute is the gpu and cpu members.
@@ -101,11 +101,7 @@ func (e *endpoint) compute() object {
 		}
 		return object{"gpu", o}
 	}
-	cpus := []object{}
-	for _, c := range e.CPU {
-		cpus = append(cpus, object{"id", c.ID, "vcpuCount", c.VCPU, "memory", c.Memory})
-	}
-	return object{"gpu", nil, "cpu", cpus}
+	return object{"gpu", nil, "cpu", objects(e.CPU, podCPU.record)}
 }
 
 // urls are where the endpoint is called.
@@ -162,7 +158,7 @@ func endpoints() resource[endpoint] {
 	return resource[endpoint]{
 		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints", noun: "endpoint", paged: true,
 		table:  func(a *account) *table[endpoint] { return &a.endpoints },
-		append: func(x *exchange, b []byte, e *endpoint) []byte { return e.append(b, x.runBase()) },
+		show:   (*exchange).showEndpoint,
 		id:     func(e *endpoint) *string { return &e.ID },
 		create: writes(endpointNames("type"), readNewEndpoint, (*exchange).makeEndpointLocked),
 		update: writes(endpointNames(), func(f fields) *endpointRequest { return f.endpoint(true) }, (*exchange).changeEndpointLocked),

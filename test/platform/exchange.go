@@ -50,7 +50,7 @@ type reply struct {
 	instead func() error
 }
 
-func ok(body []byte) reply { return reply{status: http.StatusOK, body: body} }
+func ok(v any) reply { return reply{status: http.StatusOK, body: appendValue(nil, v)} }
 
 func noContent() reply { return reply{status: http.StatusNoContent} }
 
@@ -306,7 +306,8 @@ func (x *exchange) refusal(err error) reply {
 	if p.status == http.StatusUnauthorized {
 		rep.header.Set("Www-Authenticate", "Bearer")
 	}
-	rep.body, rep.kind = x.surface.problem(p)
+	body, kind := x.surface.problem(p)
+	rep.body, rep.kind = body.append(nil), kind
 	return rep
 }
 

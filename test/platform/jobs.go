@@ -256,27 +256,26 @@ func (j *job) yielded(now time.Time) int {
 	return int(int64(n) * int64(earliest(now, j.Ends).Sub(j.Started)) / int64(j.Ends.Sub(j.Started)))
 }
 
-// append writes the job object.
-func (j *job) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), j.ID)
-	b = appendText(append(b, `,"status":`...), j.Status)
+// record is the job object.
+func (j *job) record() object {
+	o := j.brief()
 	if !j.Started.IsZero() {
-		b = appendInt(append(b, `,"delayTime":`...), j.Started.Sub(j.Queued).Milliseconds())
+		o = append(o, "delayTime", j.Started.Sub(j.Queued).Milliseconds())
 	}
 	if j.final() && !j.Started.IsZero() {
-		b = appendInt(append(b, `,"executionTime":`...), j.Ends.Sub(j.Started).Milliseconds())
+		o = append(o, "executionTime", j.Ends.Sub(j.Started).Milliseconds())
 	}
 	if j.Worker != "" {
-		b = appendText(append(b, `,"workerId":`...), j.Worker)
+		o = append(o, "workerId", j.Worker)
 	}
 	if j.Output != nil {
-		b = append(append(b, `,"output":`...), j.Output...)
+		o = append(o, "output", j.Output)
 	}
 	if j.Error != "" {
-		b = appendText(append(b, `,"error":`...), j.Error)
+		o = append(o, "error", j.Error)
 	}
-	return append(b, '}')
+	return o
 }
 
-// brief writes what a caller learns before the end.
-func (j *job) brief() []byte { return object{"id", j.ID, "status", j.Status}.append(nil) }
+// brief is what a caller learns before the end.
+func (j *job) brief() object { return object{"id", j.ID, "status", j.Status} }

@@ -280,11 +280,7 @@ func advanceCursor(from *cursor, lines []logLine, st logState) *cursor {
 // appendEvents writes lines as events: an id and the line as JSON.
 func appendEvents(b []byte, lines []logLine) []byte {
 	for _, l := range lines {
-		b = append(append(append(b, "id: "...), l.id()...), '\n')
-		b = append(append(b, `data: {"ts":"`...), stampFine(l.at)...)
-		b = appendText(append(b, `","source":`...), l.source)
-		b = appendText(append(b, `,"line":`...), l.text)
-		b = append(b, "}\n\n"...)
+		b = fmt.Appendf(b, "id: %s\ndata: %s\n\n", l.id(), object{"ts", stampFine(l.at), "source", l.source, "line", l.text}.append(nil))
 	}
 	return b
 }

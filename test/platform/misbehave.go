@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -40,7 +41,7 @@ func (x *exchange) hang(Fault, reply) {
 
 // malform sends a body that is not JSON.
 func (x *exchange) malform(f Fault, _ reply) {
-	x.send(ok([]byte(cmp.Or(f.Body, `{"id": "half an answer", "status": `))))
+	x.send(ok(json.RawMessage(cmp.Or(f.Body, `{"id": "half an answer", "status": `))))
 }
 
 // cut promises the whole body, sends half of it and closes the connection.

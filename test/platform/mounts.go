@@ -104,15 +104,12 @@ func (p mountsPatch) forUpdate(before mounts) (mounts, error) {
 	return after, nil
 }
 
-func (m mounts) append(b []byte) []byte {
-	b = append(b, '{')
-	if m.Persistent != nil {
-		b = appendInt(append(b, `"persistent":{"size":`...), m.Persistent.Size)
-		b = append(appendText(append(b, `,"path":`...), m.Persistent.Path), '}')
+func (m mounts) record() (o object) {
+	if p := m.Persistent; p != nil {
+		o = append(o, "persistent", object{"size", p.Size, "path", p.Path})
 	}
-	if m.Network != nil {
-		b = appendText(append(b, `"network":[{"volumeId":`...), m.Network.VolumeID)
-		b = append(appendText(append(b, `,"path":`...), m.Network.Path), `}]`...)
+	if n := m.Network; n != nil {
+		o = append(o, "network", []object{{"volumeId", n.VolumeID, "path", n.Path}})
 	}
-	return append(b, '}')
+	return o
 }

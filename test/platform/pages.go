@@ -60,11 +60,10 @@ func (pg page) position(cursor string) (place uint64, known bool) {
 	return place, err == nil && err2 == nil && place > 0 && scope == pg.scope
 }
 
-// appendPage writes the page of a list and closes the object around it. list is in the order
-// in which the records were made, and is answered newest first; place is the position of a
-// record in that order. shown selects the records of the page, after it is cut; nil shows
-// all.
-func appendPage[T any](b []byte, pg page, list []T, place func(T) uint64, shown func(T) bool, one func([]byte, T) []byte) []byte {
+// paged is the page of a list, which is the member name. list is in the order in which the
+// records were made, and is answered newest first; place is the position of a record in that
+// order. shown selects the records of the page, after it is cut; nil shows all.
+func paged[T any](pg page, name string, list []T, place func(T) uint64, shown func(T) bool, one func(T) object) object {
 	end := len(list)
 	if pg.before > 0 {
 		for end > 0 && place(list[end-1]) >= pg.before {
@@ -81,13 +80,12 @@ func appendPage[T any](b []byte, pg page, list []T, place func(T) uint64, shown 
 			cut = append(cut, list[i])
 		}
 	}
-	b = appendArray(b, cut, one)
+	o := object{name, objects(cut, one)}
 	switch {
 	case pg.whole:
-		return append(b, '}')
+		return o
 	case begin == 0:
-		return append(b, `,"pagination":{"nextCursor":null,"hasNextPage":false}}`...)
+		return append(o, "pagination", object{"nextCursor", nil, "hasNextPage", false})
 	}
-	b = appendText(append(b, `,"pagination":{"nextCursor":`...), pg.cursor(place(list[begin])))
-	return append(b, `,"hasNextPage":true}}`...)
+	return append(o, "pagination", object{"nextCursor", pg.cursor(place(list[begin])), "hasNextPage", true})
 }

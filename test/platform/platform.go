@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -76,7 +77,7 @@ func New(opts Options) (*Server, error) {
 	s.rest = &surface{
 		routes:  newRouteTable(restRoutes()),
 		limit:   func(*route) int64 { return maxBody },
-		problem: func(p *problem) ([]byte, string) { return p.append(nil), "application/problem+json" },
+		problem: func(p *problem) (object, string) { return p.record(), "application/problem+json" },
 		counts:  true,
 	}
 	if s.listed = opts.Catalog.clone(); opts.Catalog == nil {
@@ -139,5 +140,5 @@ func (x *exchange) getOpenAPI() (reply, error) {
 	if x.s.opts.OpenAPI == nil {
 		return reply{}, notFound("document")
 	}
-	return ok(x.s.opts.OpenAPI), nil
+	return ok(json.RawMessage(x.s.opts.OpenAPI)), nil
 }

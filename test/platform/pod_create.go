@@ -147,7 +147,7 @@ func (x *exchange) rentCPULocked(p *pod, r *cpuRequest, n need) error {
 // canPay wants one hour of a rate to be covered.
 func (x *exchange) canPay(rate float64) error {
 	if x.acct.funds.Balance < rate || x.acct.funds.Balance <= 0 {
-		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+string(appendNumber(nil, rate))+" USD")
+		return refuse(http.StatusPaymentRequired, "insufficient balance: one hour costs "+string(appendValue(nil, rate))+" USD")
 	}
 	return nil
 }

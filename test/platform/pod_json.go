@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,112 +15,67 @@ const (
 	internalDNS = "pods.internal"
 )
 
-// append writes the pod's record as it is at now. A pod just created shows an
-// empty runtime instead of none.
-func (p *pod) append(b []byte, now time.Time, created bool) []byte {
-	status := p.statusAt(now)
-	b = appendText(append(b, `{"id":`...), p.ID)
-	b = appendText(append(b, `,"name":`...), p.Name)
-	b = appendText(append(b, `,"status":`...), status)
-	b = appendTexts(append(b, `,"actions":`...), actions(status))
-	b = append(b, ',')
-	b = p.Container.appendMembers(b)
-	b = p.Mounts.append(append(b, `,"mounts":`...))
-	b = p.appendCompute(b)
-	b = appendText(append(b, `,"cloud":`...), p.Cloud)
-	b = appendTextOrNull(append(b, `,"dataCenterId":`...), p.DC)
-	b = appendTextOrNull(append(b, `,"cudaVersion":`...), p.CUDA)
-	b = p.appendSSH(append(b, `,"ssh":`...), now)
-	b = p.appendCluster(b, now)
-	b = append(b, `,"template":null,"cost":`...)
-	if p.holdsMachine() {
-		b = appendNumber(b, p.Rate)
-	} else {
-		b = append(b, '0')
-	}
-	b = strconv.AppendBool(append(b, `,"locked":`...), p.Locked)
-	b = p.appendNetworking(b)
-	switch {
-	case created:
-		b = append(b, `,"runtime":{}`...)
-	case status == statusRunning:
-		b = p.appendRuntime(append(b, `,"runtime":`...), now)
-	default:
-		b = append(b, `,"runtime":null`...)
-	}
-	b = appendTime(append(b, `,"createdAt":`...), p.CreatedAt)
-	return append(appendTimeOrNull(append(b, `,"startedAt":`...), p.startedAt(now)), '}')
-}
-
-func (p *pod) appendCompute(b []byte) []byte {
+// showPod is the pod's record as it is now. A pod just created shows an empty runtime instead of none.
+func (x *exchange) showPod(p *pod) object {
+	now, status := x.now, p.statusAt(x.now)
+	o := append(object{"id", p.ID, "name", p.Name, "status", status, "actions", actions(status)}, p.Container.members()...)
+	o = append(o, "mounts", p.Mounts.record())
 	if g := p.GPU; g != nil {
-		b = appendText(append(b, `,"gpu":{"id":`...), g.ID)
-		b = appendInt(append(b, `,"count":`...), g.Count)
-		b = appendInt(append(b, `,"vcpuCount":`...), g.VCPU)
-		return append(appendInt(append(b, `,"memory":`...), g.Memory), '}')
-	}
-	return p.CPU.append(append(b, `,"cpu":`...))
-}
-
-func (c podCPU) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), c.ID)
-	b = appendInt(append(b, `,"vcpuCount":`...), c.VCPU)
-	return append(appendInt(append(b, `,"memory":`...), c.Memory), '}')
-}
-
-func (p *pod) appendNetworking(b []byte) []byte {
-	if p.GlobalIP == "" {
-		return append(b, `,"globalNetworking":{"enabled":false}`...)
-	}
-	b = appendText(append(b, `,"globalNetworking":{"enabled":true,"ip":`...), p.GlobalIP)
-	return append(appendText(append(b, `,"internalDns":`...), p.ID+"."+internalDNS), '}')
-}
-
-// appendCluster writes the membership; place and address come with the machine.
-func (p *pod) appendCluster(b []byte, now time.Time) []byte {
-	if p.Cluster == nil {
-		return b
-	}
-	b = appendText(append(b, `,"cluster":{"id":`...), p.Cluster.ID)
-	if p.placed(now) {
-		b = appendInt(append(b, `,"rank":`...), p.Cluster.Rank)
+		o = append(o, "gpu", object{"id", g.ID, "count", g.Count, "vcpuCount", g.VCPU, "memory", g.Memory})
 	} else {
-		b = append(b, `,"rank":null`...)
+		o = append(o, "cpu", p.CPU.record())
 	}
-	if p.Cluster.Role != "" {
-		b = appendText(append(b, `,"role":`...), p.Cluster.Role)
+	o = append(o, "cloud", p.Cloud, "dataCenterId", optional(p.DC), "cudaVersion", optional(p.CUDA), "ssh", p.ssh(now))
+	if p.Cluster != nil {
+		o = append(o, "cluster", p.membership(now))
 	}
-	if p.placed(now) {
-		b = appendText(append(b, `,"ip":`...), p.Cluster.IP)
+	cost, networking, runtime := 0.0, object{"enabled", false}, any(nil)
+	if p.holdsMachine() {
+		cost = p.Rate
 	}
-	return append(b, '}')
+	if p.GlobalIP != "" {
+		networking = object{"enabled", true, "ip", p.GlobalIP, "internalDns", p.ID + "." + internalDNS}
+	}
+	if x.route.operation == "createPod" {
+		runtime = object{}
+	} else if status == statusRunning {
+		runtime = p.runtime(now)
+	}
+	return append(o, "template", nil, "cost", cost, "locked", p.Locked, "globalNetworking", networking, "runtime", runtime,
+		"createdAt", p.CreatedAt, "startedAt", p.startedAt(now))
 }
 
-// appendSSH writes the ways in: through the proxy once there is a machine, and
-// directly while 22/tcp is reachable.
-func (p *pod) appendSSH(b []byte, now time.Time) []byte {
-	b = append(b, `{"proxy":`...)
+func (c podCPU) record() object { return object{"id", c.ID, "vcpuCount", c.VCPU, "memory", c.Memory} }
+
+// membership is what the record says of the pod's cluster; place and address come with the machine.
+func (p *pod) membership(now time.Time) object {
+	rank, placed := any(nil), p.placed(now)
+	if placed {
+		rank = p.Cluster.Rank
+	}
+	o := object{"id", p.Cluster.ID, "rank", rank}
+	if p.Cluster.Role != "" {
+		o = append(o, "role", p.Cluster.Role)
+	}
+	if placed {
+		o = append(o, "ip", p.Cluster.IP)
+	}
+	return o
+}
+
+// ssh is the ways in: through the proxy once there is a machine, and directly while 22/tcp is
+// reachable.
+func (p *pod) ssh(now time.Time) object {
+	var proxy, direct any
 	if p.placed(now) {
 		user := p.ID + "-" + hex8(p.digest("proxy"))
-		b = appendEndpoint(b, proxyHost, 22, user, "ssh "+user+"@"+proxyHost)
-	} else {
-		b = append(b, "null"...)
+		proxy = object{"host", proxyHost, "port", 22, "username", user, "command", "ssh " + user + "@" + proxyHost}
 	}
-	b = append(b, `,"direct":`...)
 	if port := p.publicPort("22/tcp"); port > 0 && p.statusAt(now) == statusRunning {
 		ip := p.publicIP()
-		b = appendEndpoint(b, ip, port, "root", "ssh root@"+ip+" -p "+strconv.Itoa(port))
-	} else {
-		b = append(b, "null"...)
+		direct = object{"host", ip, "port", port, "username", "root", "command", "ssh root@" + ip + " -p " + strconv.Itoa(port)}
 	}
-	return append(b, '}')
-}
-
-func appendEndpoint(b []byte, host string, port int, user, command string) []byte {
-	b = appendText(append(b, `{"host":`...), host)
-	b = appendInt(append(b, `,"port":`...), port)
-	b = appendText(append(b, `,"username":`...), user)
-	return append(appendText(append(b, `,"command":`...), command), '}')
+	return object{"proxy", proxy, "direct", direct}
 }
 
 func hex8(n uint32) string { return fmt.Sprintf("%08x", n) }
@@ -153,47 +109,36 @@ func (p *pod) publicPort(port string) int {
 	return 0
 }
 
-// appendRuntime writes what a running pod reports of itself.
-func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
+// runtime is what a running pod reports of itself.
+func (p *pod) runtime(now time.Time) object {
 	load, step := int(p.digest("load")%60), 1 // 0 to 59, so that nothing exceeds 100
 	if p.Container.Command.sleeps() {
 		load, step = 0, 0
 	}
-	cpu := load
-	if p.CPUUtil != nil {
-		cpu = *p.CPUUtil
-	}
-	b = appendInt(append(b, `{"uptime":`...), int64(now.Sub(p.lastRun().Running)/time.Second))
-	b = append(b, `,"gpus":[`...)
+	gpus := []object{}
 	if p.GPU != nil {
 		for i := range p.GPU.Count {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			util := load + step*(i%30)
-			if p.GPUUtil != nil {
-				util = *p.GPUUtil
-			}
-			b = appendInt(append(b, `{"util":`...), util)
-			b = append(appendInt(append(b, `,"memoryUtil":`...), load/2+step*(i%30)), '}')
+			util := *cmp.Or(p.GPUUtil, new(load+step*(i%30)))
+			gpus = append(gpus, object{"util", util, "memoryUtil", load/2 + step*(i%30)})
 		}
 	}
-	b = appendInt(append(b, `],"cpu":{"util":`...), cpu)
-	b = appendInt(append(b, `},"memory":{"util":`...), load/3+5)
-	return appendList(append(b, `},"ports":`...), p.Container.Ports, p.appendPort)
+	return object{
+		"uptime", int64(now.Sub(p.lastRun().Running) / time.Second), "gpus", gpus, "cpu",
+		object{"util", *cmp.Or(p.CPUUtil, &load)},
+		"memory",
+		object{"util", load/3 + 5},
+		"ports", objects(p.Container.Ports, p.port),
+	}
 }
 
-// appendPort writes one port: a tcp port with its public address, an http port
-// with the one inside the data center that the proxy forwards to.
-func (p *pod) appendPort(b []byte, one string) []byte {
+// port is one port: a tcp port with its public address, an http port with the one inside the
+// data center that the proxy forwards to.
+func (p *pod) port(one string) object {
 	number, protocol, _ := strings.Cut(one, "/")
 	private, _ := strconv.Atoi(number) // checked when it was set
-	b = appendInt(append(b, `{"private":`...), private)
 	ip := p.publicIP()
 	if protocol == "http" {
 		ip = p.proxiedIP()
 	}
-	b = appendInt(append(b, `,"public":`...), p.publicPort(one))
-	b = appendText(append(b, `,"type":`...), protocol)
-	return append(appendText(append(b, `,"ip":`...), ip), '}')
+	return object{"private", private, "public", p.publicPort(one), "type", protocol, "ip", ip}
 }

@@ -18,7 +18,7 @@ func (x *exchange) listPods() (reply, error) {
 	x.lock()
 	defer x.unlock()
 	shown := func(p *pod) bool { return isSet(members) || p.Cluster == nil }
-	return ok(pods().listPage(x, pg, shown, func(b []byte, p *pod) []byte { return p.append(b, x.now, false) })), nil
+	return ok(pods().listPage(x, pg, shown)), nil
 }
 
 // podRoutes is every operation on pods.
@@ -33,10 +33,8 @@ func pods() resource[pod] {
 	return resource[pod]{
 		one: "Pod", many: "Pods", path: "/v2/pods", member: "pods", noun: "pod", paged: true,
 		list: (*exchange).listPods, query: []string{"includeClusterPods"},
-		table: func(a *account) *table[pod] { return &a.pods },
-		append: func(x *exchange, b []byte, p *pod) []byte {
-			return p.append(b, x.now, x.route.operation == "createPod")
-		},
+		table:  func(a *account) *table[pod] { return &a.pods },
+		show:   (*exchange).showPod,
 		id:     func(p *pod) *string { return &p.ID },
 		create: writes(podNames(), readPodRequest, (*exchange).rentPodLocked),
 		update: writes(containerNames("name", "templateId", "globalNetworking", "locked", "mounts"), readPodUpdate, (*exchange).changePodLocked),
@@ -93,7 +91,7 @@ func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 		x.s.terminatePodLocked(x.acct, p, x.now)
 		return noContent(), nil
 	}
-	return ok(p.append(nil, x.now, false)), nil
+	return ok(x.showPod(p)), nil
 }
 
 // podUpdate is the body of a change, checked for its shape only.

@@ -28,13 +28,13 @@ func title(status int) string {
 	return "Error"
 }
 
-// append writes the document to b.
-func (p *problem) append(b []byte) []byte {
+// record is the document.
+func (p *problem) record() object {
 	o := object{"title", title(p.status), "status", p.status, "detail", p.detail}
 	if len(p.errors) > 0 {
 		o = append(o, "errors", p.errors)
 	}
-	return o.append(b)
+	return o
 }
 
 func refuse(status int, detail string, errors ...string) *problem {

@@ -10,7 +10,7 @@ import (
 // checked on arrival and then forgotten: nothing here ever pulls an image.
 type registry struct{ ID, Name string }
 
-func (r *registry) append(b []byte) []byte { return object{"id", r.ID, "name", r.Name}.append(b) }
+func (x *exchange) showRegistry(r *registry) object { return object{"id", r.ID, "name", r.Name} }
 
 // checkRegistryLocked refuses a credential that is not the account's.
 func (x *exchange) checkRegistryLocked(id string) error {
@@ -33,9 +33,9 @@ func registryRoutes() []route {
 func registries() resource[registry] {
 	return resource[registry]{
 		one: "Registry", many: "Registries", path: "/v2/registries", member: "registries", noun: "registry",
-		table:  func(a *account) *table[registry] { return &a.registries },
-		append: func(_ *exchange, b []byte, r *registry) []byte { return r.append(b) },
-		id:     func(r *registry) *string { return &r.ID },
+		table: func(a *account) *table[registry] { return &a.registries },
+		show:  (*exchange).showRegistry,
+		id:    func(r *registry) *string { return &r.ID },
 		create: writes([]string{"name", "username", "password"}, readRegistry, func(_ *exchange, r *registry, want registry) (func(), error) {
 			*r = want
 			return nil, nil
@@ -82,11 +82,11 @@ type delegation struct {
 	CreatedAt  time.Time
 }
 
-func (d *delegation) append(b []byte) []byte {
+func (x *exchange) showDelegation(d *delegation) object {
 	return object{
 		"id", d.ID, "name", optional(d.Name), "delegatorUserId", d.Account, "awsUser", d.AWSUser, "repository", d.Repository, "tag", d.Tag,
 		"awsRegion", d.Region, "dockerRegistryUri", d.AWSUser + ".dkr.ecr." + d.Region + ".amazonaws.com/" + d.Repository, "createdAt", d.CreatedAt,
-	}.append(b)
+	}
 }
 
 // parseARN reads arn:aws:ecr:<region>:<account>:repository/<name>[:<tag>].
@@ -108,7 +108,7 @@ func delegations() resource[delegation] {
 	return resource[delegation]{
 		member: "delegations", noun: "delegation",
 		table:  func(a *account) *table[delegation] { return &a.delegations },
-		append: func(_ *exchange, b []byte, d *delegation) []byte { return d.append(b) },
+		show:   (*exchange).showDelegation,
 		id:     func(d *delegation) *string { return &d.ID },
 		create: writes([]string{"resource", "name"}, readDelegation, (*exchange).delegateLocked),
 		remove: func(x *exchange, d *delegation) error {

@@ -18,7 +18,7 @@ type resource[T any] struct {
 	// record in error messages.
 	path, member, noun string
 	table              func(*account) *table[T]
-	append             func(x *exchange, b []byte, v *T) []byte
+	show               func(x *exchange, v *T) object
 	id                 func(v *T) *string
 
 	// list stands in for the plain list, and query is what it takes.
@@ -96,19 +96,18 @@ func (k resource[T]) listAll(x *exchange) (reply, error) {
 	}
 	x.lock()
 	defer x.unlock()
-	one := func(b []byte, v *T) []byte { return k.append(x, b, v) }
 	if k.paged {
-		return ok(k.listPage(x, pg, nil, one)), nil
+		return ok(k.listPage(x, pg, shown)), nil
 	}
 	list := slices.DeleteFunc(slices.Clone(k.table(x.acct).order), func(v *T) bool { return !shown(v) })
-	return ok(appendList([]byte(`{"`+k.member+`":`), list, one)), nil
+	return ok(object{k.member, objects(list, func(v *T) object { return k.show(x, v) })}), nil
 }
 
-// listPage writes a page of the records of the account.
-func (k resource[T]) listPage(x *exchange, pg page, shown func(*T) bool, one func([]byte, *T) []byte) []byte {
+// listPage is a page of the records of the account.
+func (k resource[T]) listPage(x *exchange, pg page, shown func(*T) bool) object {
 	t := k.table(x.acct)
-	b := append(make([]byte, 0, 64+1024*min(len(t.order), pg.size)), `{"`+k.member+`":`...)
-	return appendPage(b, pg, t.order, func(v *T) uint64 { return t.seqs[*k.id(v)] }, shown, one)
+	place := func(v *T) uint64 { return t.seqs[*k.id(v)] }
+	return paged(pg, k.member, t.order, place, shown, func(v *T) object { return k.show(x, v) })
 }
 
 func (k resource[T]) createOne(x *exchange) (reply, error) {
@@ -129,7 +128,7 @@ func (k resource[T]) createOne(x *exchange) (reply, error) {
 	if then != nil {
 		then()
 	}
-	return reply{status: http.StatusCreated, body: k.append(x, nil, v)}, nil
+	return reply{status: http.StatusCreated, body: k.show(x, v).append(nil)}, nil
 }
 
 func (k resource[T]) visible(x *exchange, id string) *T {
@@ -146,7 +145,7 @@ func (k resource[T]) getOne(x *exchange) (reply, error) {
 	if v == nil {
 		return reply{}, notFound(k.noun)
 	}
-	return ok(k.append(x, make([]byte, 0, 1024), v)), nil
+	return ok(k.show(x, v)), nil
 }
 
 func (k resource[T]) updateOne(x *exchange) (reply, error) {
@@ -159,7 +158,7 @@ func (k resource[T]) updateOne(x *exchange) (reply, error) {
 			return reply{}, err
 		}
 		k.table(x.acct).touch(x.params[0])
-		return ok(k.append(x, nil, v)), nil
+		return ok(k.show(x, v)), nil
 	})(x)
 }
 

@@ -59,12 +59,12 @@ func newRunSurface() *surface {
 	}
 }
 
-func runProblem(p *problem) ([]byte, string) {
-	b := appendText([]byte(`{"error":`), p.detail)
+func runProblem(p *problem) (object, string) {
+	o := object{"error", p.detail}
 	if len(p.errors) > 0 {
-		b = appendTexts(append(b, `,"detail":`...), p.errors)
+		o = append(o, "detail", p.errors)
 	}
-	return append(b, '}'), "application/json"
+	return o, "application/json"
 }
 
 // RunHandler is the run interface: /v2/<endpoint id>/run and what belongs to
@@ -248,9 +248,7 @@ func (x *exchange) run() (reply, error) {
 	})(x)
 }
 
-func inQueue(j *job) reply {
-	return ok(append(appendText([]byte(`{"id":`), j.ID), `,"status":"IN_QUEUE"}`...))
-}
+func inQueue(j *job) reply { return ok(object{"id", j.ID, "status", jobQueued}) }
 
 // waitParameter reads how long to wait for a result.
 func (x *exchange) waitParameter() (wait time.Duration, given bool, err error) {
@@ -304,7 +302,7 @@ func (x *exchange) awaitLocked(e *endpoint, j *job, deadline time.Time) (reply, 
 			if _, isPublic := publicModel(x.params[0]); isPublic && j.Status == jobFailed {
 				status = http.StatusBadRequest
 			}
-			return reply{status: status, body: j.append(nil)}, nil
+			return reply{status: status, body: j.record().append(nil)}, nil
 		}
 		if !x.now.Before(deadline) {
 			return ok(j.brief()), nil

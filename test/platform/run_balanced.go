@@ -82,7 +82,7 @@ func (x *exchange) balanced() (reply, error) {
 	} else if calls {
 		return x.executeLocked(input, e, w), nil
 	}
-	rep := ok(object{"method", x.method, "path", x.path, "query", x.query.Encode(), "body", string(x.raw), "worker", w.ID}.append(nil))
+	rep := ok(object{"method", x.method, "path", x.path, "query", x.query.Encode(), "body", string(x.raw), "worker", w.ID})
 	rep.header = http.Header{workerHeader: {w.ID}}
 	return rep, nil
 }
@@ -117,7 +117,7 @@ func (x *exchange) echo() error {
 func (x *exchange) ping(e *endpoint) reply {
 	for _, w := range e.Fleet {
 		if w.Status == workerIdle {
-			return ok([]byte(`{"status":"healthy"}`))
+			return ok(object{"status", "healthy"})
 		}
 	}
 	return noContent()

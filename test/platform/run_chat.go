@@ -16,7 +16,7 @@ func (e *endpoint) model() string {
 }
 
 func (x *exchange) modelsLocked(e *endpoint) (reply, error) {
-	return ok(object{"object", "list", "data", []object{e.modelRecord()}}.append(nil)), nil
+	return ok(object{"object", "list", "data", []object{e.modelRecord()}}), nil
 }
 
 func (e *endpoint) modelRecord() object {
@@ -28,7 +28,7 @@ func (x *exchange) modelLocked(e *endpoint) (reply, error) {
 	if name := strings.Join(x.params[1:], "/"); name != e.model() {
 		return reply{}, refuse(http.StatusNotFound, "the model '"+name+"' does not exist")
 	}
-	return ok(e.modelRecord().append(nil)), nil
+	return ok(e.modelRecord()), nil
 }
 
 func (x *exchange) chatCompletions() (reply, error) { return x.complete(true) }
@@ -241,7 +241,7 @@ func (q completion) tokens() map[string]int {
 }
 
 // answer has n choices for each prompt.
-func (q completion) answer(j *job) []byte {
+func (q completion) answer(j *job) json.RawMessage {
 	var choices []completionChoice
 	for _, prompt := range q.prompts {
 		for range q.n {

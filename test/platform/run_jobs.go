@@ -41,7 +41,7 @@ func (x *exchange) jobStatusLocked(e *endpoint, j *job) (reply, error) {
 		return reply{}, err
 	}
 	defer leave()
-	return ok(j.append(nil)), nil
+	return ok(j.record()), nil
 }
 
 func (x *exchange) jobStatusSync() (reply, error) {
@@ -64,12 +64,10 @@ func (x *exchange) jobStreamLocked(e *endpoint, j *job) (reply, error) {
 	if e != nil {
 		x.acct.endpoints.touch(e.ID)
 	}
-	b := appendText([]byte(`{"status":`), j.Status)
 	from, to := j.Delivered, max(j.Delivered, j.yielded(x.now))
 	j.Delivered = to
-	return ok(appendList(append(b, `,"stream":`...), j.Script.Chunks[from:to], func(b []byte, chunk json.RawMessage) []byte {
-		return append(append(append(b, `{"output":`...), chunk...), '}')
-	})), nil
+	chunks := objects(j.Script.Chunks[from:to], func(chunk json.RawMessage) object { return object{"output", chunk} })
+	return ok(object{"status", j.Status, "stream", chunks}), nil
 }
 
 func (x *exchange) cancelJobLocked(e *endpoint, j *job) (reply, error) {
@@ -78,7 +76,7 @@ func (x *exchange) cancelJobLocked(e *endpoint, j *job) (reply, error) {
 	}
 	if e == nil {
 		j.Status, j.Ends = jobCancelled, x.now
-		return ok(j.append(nil)), nil
+		return ok(j.record()), nil
 	}
 	leave, err := x.enterLocked(e)
 	if err != nil {
@@ -90,7 +88,7 @@ func (x *exchange) cancelJobLocked(e *endpoint, j *job) (reply, error) {
 	}
 	e.end(j, jobCancelled, x.now)
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return ok(j.append(nil)), nil
+	return ok(j.record()), nil
 }
 
 // retryJobLocked queues a job that failed or timed out once more, under the same id.
@@ -119,7 +117,7 @@ func (x *exchange) purgeLocked(e *endpoint) (reply, error) {
 		}
 	}
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return ok(append(appendInt([]byte(`{"removed":`), removed), `,"status":"completed"}`...)), nil
+	return ok(object{"removed", removed, "status", "completed"}), nil
 }
 
 func (x *exchange) healthLocked(e *endpoint) (reply, error) {
@@ -135,10 +133,10 @@ func (x *exchange) healthLocked(e *endpoint) (reply, error) {
 	}, "workers", object{
 		"idle", counts[workerIdle], "running", counts[workerRunning], "initializing", counts[workerInitializing],
 		"ready", counts[workerIdle] + counts[workerRunning], "throttled", counts[workerThrottled], "unhealthy", counts[workerUnhealthy],
-	}}.append(nil)), nil
+	}}), nil
 }
 
 // unfinishedLocked answers the jobs that are not over yet.
 func (x *exchange) unfinishedLocked(e *endpoint) (reply, error) {
-	return ok(appendList([]byte(`{"requests":`), e.Active, func(b []byte, j *job) []byte { return j.append(b) })), nil
+	return ok(object{"requests", objects(e.Active, (*job).record)}), nil
 }

@@ -139,7 +139,7 @@ func (x *exchange) runPublicLocked(m model, j *job) (reply, error) {
 	if j.Script.Error == "" && j.Script.Output == nil {
 		j.Script.Output = encoded(map[string]any{
 			m.output: "https://results.platform.test/" + j.ID,
-			"cost":   json.Number(appendNumber(nil, cost)),
+			"cost":   json.RawMessage(appendValue(nil, cost)),
 		})
 	}
 	j.ExecTimeout = max(j.ExecTimeout, keepAsync)

@@ -25,7 +25,7 @@ func (x *exchange) execSandbox() (reply, error) {
 		b.ActiveAt = x.now
 		x.acct.sandboxes.touch(b.ID)
 		output, fault := b.exec(command)
-		return ok(object{"output", output, "error", optional(fault)}.append(nil)), nil
+		return ok(object{"output", output, "error", optional(fault)}), nil
 	})(x)
 }
 

@@ -102,12 +102,12 @@ func (b *sandbox) updatedAt(now time.Time) time.Time {
 	return at
 }
 
-func (b *sandbox) append(out []byte, now time.Time) []byte {
-	state := b.stateAt(now)
+func (x *exchange) showSandbox(b *sandbox) object {
+	state := b.stateAt(x.now)
 	o := object{
 		"id", b.ID, "name", b.Name, "state", state, "templateId", optional(b.Template), "imageName", b.Image, "cpuFlavorId", b.Flavor,
 		"idleTimeoutSeconds", b.Idle, "maxLifetimeSeconds", b.Lifetime, "lastActivityAt", b.ActiveAt, "idleExpiresAt", b.idleExpires(),
-		"expiresAt", b.expires(), "createdAt", b.CreatedAt, "updatedAt", b.updatedAt(now), "labels", b.Labels,
+		"expiresAt", b.expires(), "createdAt", b.CreatedAt, "updatedAt", b.updatedAt(x.now), "labels", b.Labels,
 		"terminationReason", optional(b.Reason), "terminatedAt", b.EndedAt,
 	}
 	if state == sandboxRunning {
@@ -118,7 +118,7 @@ func (b *sandbox) append(out []byte, now time.Time) []byte {
 	if b.Egress != "" {
 		o = append(o, "egressMode", b.Egress, "egressAllowlist", b.Allowed)
 	}
-	return o.append(out)
+	return o
 }
 
 // sandboxRoutes is every operation on sandboxes.
@@ -135,7 +135,7 @@ func sandboxes() resource[sandbox] {
 		query:   []string{"state", "labels" + repeated},
 		filter:  sandboxFilter,
 		table:   func(a *account) *table[sandbox] { return &a.sandboxes },
-		append:  func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
+		show:    (*exchange).showSandbox,
 		id:      func(b *sandbox) *string { return &b.ID },
 		unknown: http.StatusBadRequest,
 		create: func(x *exchange) (func(*sandbox) (func(), error), error) {

@@ -27,10 +27,10 @@ type secret struct {
 	RotatedAt       time.Time // when Value was set
 }
 
-func (s *secret) append(b []byte) []byte {
+func (x *exchange) showSecret(s *secret) object {
 	return object{
 		"id", s.ID, "name", s.Name, "description", optional(s.Description), "createdAt", s.CreatedAt, "valueLastUpdatedAt", s.RotatedAt,
-	}.append(b)
+	}
 }
 
 func secrets() resource[secret] {
@@ -39,7 +39,7 @@ func secrets() resource[secret] {
 		query:  []string{"name"},
 		filter: secretFilter,
 		table:  func(a *account) *table[secret] { return &a.secrets },
-		append: func(_ *exchange, b []byte, s *secret) []byte { return s.append(b) },
+		show:   (*exchange).showSecret,
 		id:     func(s *secret) *string { return &s.ID },
 		create: writes([]string{"name", "value", "description"}, readSecret, (*exchange).makeSecretLocked),
 		update: writes([]string{"value", "description"}, readSecretChange, (*exchange).changeSecretLocked),

@@ -69,8 +69,3 @@ func (t *table[T]) empty() {
 }
 
 func (t *table[T]) len() int { return len(t.order) }
-
-// appendList writes an array and the brace that closes the object around it.
-func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
-	return append(appendArray(b, list, one), '}')
-}

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 )
@@ -86,9 +85,7 @@ func (x *exchange) listPublicTemplates() (reply, error) {
 	defer x.unlock()
 	const most = 100
 	list := x.s.publicTemplatesLocked(source)
-	return ok(appendList([]byte(`{"templates":`), list[:min(len(list), most)], func(b []byte, t *template) []byte {
-		return t.append(b, x.acct.templates.has(t.ID))
-	})), nil
+	return ok(object{"templates", objects(list[:min(len(list), most)], x.showTemplate)}), nil
 }
 
 // publicTemplatesLocked are the templates of one source; what accounts publish
@@ -113,18 +110,16 @@ func (s *Server) publicTemplatesLocked(source string) []*template {
 	return list
 }
 
-// append writes the record; that of another account's template omits the registry
+// showTemplate is the record; that of another account's template omits the registry
 // credential.
-func (t *template) append(b []byte, own bool) []byte {
+func (x *exchange) showTemplate(t *template) object {
 	shown := t.Container
-	if !own {
+	if !x.acct.templates.has(t.ID) {
 		shown.Registry = ""
 	}
-	b = shown.appendMembers(append(object{"id", t.ID, "name", t.Name}.members(append(b, '{')), ','))
-	return append(object{
-		"mounts", json.RawMessage(mounts{Persistent: t.Persistent}.append(nil)), "serverless", t.Serverless, "public", t.Public, "category", t.Category,
-		"startSsh", t.SSH, "startJupyter", t.Jupyter, "allowedCudaVersions", t.CUDA,
-	}.members(b), '}')
+	return append(append(object{"id", t.ID, "name", t.Name}, shown.members()...),
+		"mounts", mounts{Persistent: t.Persistent}.record(), "serverless", t.Serverless, "public", t.Public, "category", t.Category,
+		"startSsh", t.SSH, "startJupyter", t.Jupyter, "allowedCudaVersions", t.CUDA)
 }
 
 // templateRequest is the body of a create or a change, checked for its shape
@@ -191,7 +186,7 @@ func templates() resource[template] {
 	return resource[template]{
 		one: "Template", many: "Templates", path: "/v2/templates", member: "templates", noun: "template", paged: true,
 		table:  func(a *account) *table[template] { return &a.templates },
-		append: func(x *exchange, b []byte, t *template) []byte { return t.append(b, x.acct.templates.has(t.ID)) },
+		show:   (*exchange).showTemplate,
 		id:     func(t *template) *string { return &t.ID },
 		find:   func(x *exchange, id string) *template { return x.s.readableTemplateLocked(x.acct, id) },
 		create: writes(templateNames(), readNewTemplate, (*exchange).makeTemplateLocked),

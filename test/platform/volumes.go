@@ -19,8 +19,8 @@ const (
 	maxVolume = 4096
 )
 
-func (v *volume) append(b []byte) []byte {
-	return object{"id", v.ID, "name", v.Name, "size", v.Size, "dataCenter", v.DataCenter, "type", v.Tier}.append(b)
+func (x *exchange) showVolume(v *volume) object {
+	return object{"id", v.ID, "name", v.Name, "size", v.Size, "dataCenter", v.DataCenter, "type", v.Tier}
 }
 
 // rate is what the volume costs per hour: the STANDARD tier is cheaper from
@@ -40,7 +40,7 @@ func volumes() resource[volume] {
 	return resource[volume]{
 		one: "NetworkVolume", many: "NetworkVolumes", path: "/v2/network-volumes", member: "networkVolumes", noun: "network volume",
 		table:  func(a *account) *table[volume] { return &a.volumes },
-		append: func(_ *exchange, b []byte, v *volume) []byte { return v.append(b) },
+		show:   (*exchange).showVolume,
 		id:     func(v *volume) *string { return &v.ID },
 		create: writes([]string{"name", "size", "dataCenter", "type"}, readVolume, (*exchange).makeVolumeLocked),
 		update: writes([]string{"name", "size"}, readVolumeChange, (*exchange).changeVolumeLocked),

@@ -8,15 +8,14 @@ import (
 // workersLocked answers the workers an endpoint has now.
 func (x *exchange) workersLocked(e *endpoint) (reply, error) {
 	counts := map[string]int{}
-	workers := []object{}
 	for _, w := range e.Fleet {
 		counts[w.Status]++
-		workers = append(workers, w.record(e, x.now))
 	}
+	workers := objects(e.Fleet, func(w *worker) object { return w.record(e, x.now) })
 	return ok(object{"endpointVersion", e.Version, "workers", workers, "summary", object{
 		"running", counts[workerRunning], "idle", counts[workerIdle], "initializing", counts[workerInitializing],
 		"throttled", counts[workerThrottled], "unhealthy", counts[workerUnhealthy], "total", len(e.Fleet),
-	}}.append(nil)), nil
+	}}), nil
 }
 
 func (w *worker) record(e *endpoint, now time.Time) object {
