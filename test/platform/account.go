@@ -161,17 +161,15 @@ func (x *exchange) sshKeysLocked() (reply, error) {
 
 // updateSSHKeys replaces the set: what is not named is removed.
 func (x *exchange) updateSSHKeys() (reply, error) {
-	keys, err := bodyOf(x, []string{"keys"}, func(f fields) []string {
-		f.require("keys")
-		keys, _ := f.list("keys", sshKey)
-		return keys
-	})
+	want, err := bodyOf[struct {
+		Keys []string `body:"keys" need:"yes" form:"SSH key"`
+	}](x)
 	if err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
-	x.acct.sshKeys, x.acct.touched = keys, true
+	x.acct.sshKeys, x.acct.touched = want.Keys, true
 	return x.sshKeysLocked()
 }
 

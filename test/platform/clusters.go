@@ -22,12 +22,33 @@ type cluster struct {
 // networkHour is what a member's place on the overlay network costs per hour.
 const networkHour = 0.01
 
-// clusterRequest is the body of a create, checked for its shape only.
+// clusterRequest is the body of a create.
 type clusterRequest struct {
-	podRequest // for each member
-	kind       string
-	settings   bool // any that a template has, too
-	pods       int
+	Name    string `body:"name" need:"yes" min:"1"`
+	Kind    string `body:"type" need:"yes" enum:"APPLICATION TRAINING SLURM RAY"`
+	Compute struct {
+		GPU    string `body:"gpuTypeId" need:"yes" min:"1"`
+		PerPod int    `body:"gpuCountPerPod" need:"yes" min:"1"`
+		Pods   int    `body:"podCount" need:"yes" min:"2" max:"250"`
+	} `body:"compute" need:"yes"`
+	TemplateID string `body:"templateId" min:"1"`
+	containerSettings
+
+	DataCenters []string    `body:"dataCenterIds"`
+	Mounts      mountsPatch `body:"mounts"`
+	Jupyter     *bool       `body:"startJupyter"`
+	SSH         *bool       `body:"startSsh"`
+	settings    bool        // any that a template has, too
+}
+
+func (r *clusterRequest) check(f fields) { r.settings = slices.ContainsFunc(clusterSettings(), f.has) }
+
+// member is the request for each member.
+func (r *clusterRequest) member() *podRequest {
+	return &podRequest{
+		Name: r.Name, Cloud: secureCloud, GPU: &gpuRequest{ID: r.Compute.GPU, Count: r.Compute.PerPod}, DataCenters: r.DataCenters, Mounts: r.Mounts,
+		Jupyter: r.Jupyter, SSH: r.SSH, containerPatch: containerPatch{containerSettings: r.containerSettings},
+	}
 }
 
 // clusterRoutes is every operation on clusters.
@@ -38,13 +59,12 @@ func clusterRoutes() []route {
 func clusters() resource[cluster] {
 	return resource[cluster]{
 		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters", noun: "cluster",
-		table: func(a *account) *table[cluster] { return &a.clusters },
-		show:  (*exchange).showClusterLocked,
-		id:    func(c *cluster) *string { return &c.ID },
-		create: writes(append(clusterSettings(), "name", "type", "compute", "templateId", "dataCenterIds", "startJupyter", "startSsh"),
-			readCluster, (*exchange).rentClusterLocked),
-		update: writes([]string{"name"}, readClusterName, func(_ *exchange, c *cluster, name string) (func(), error) {
-			c.Name = name
+		table:  func(a *account) *table[cluster] { return &a.clusters },
+		show:   (*exchange).showClusterLocked,
+		id:     func(c *cluster) *string { return &c.ID },
+		create: writes((*exchange).rentClusterLocked),
+		update: writes(func(_ *exchange, c *cluster, want *clusterChange) (func(), error) {
+			c.Name = want.Name
 			return nil, nil
 		}),
 		remove: func(x *exchange, c *cluster) error {
@@ -59,31 +79,12 @@ func clusterSettings() []string {
 	return []string{"image", "args", "cmd", "entrypoint", "disk", "env", "ports", "mounts"}
 }
 
-func readClusterName(f fields) string {
-	f.atLeastOne()
-	name, _ := f.text("name", 1)
-	return name
+// clusterChange is the body of a change.
+type clusterChange struct {
+	Name string `body:"name" min:"1"`
 }
 
-func readCluster(f fields) *clusterRequest {
-	r := &clusterRequest{podRequest: podRequest{cloud: secureCloud, gpu: &gpuRequest{}}}
-	f.require("compute", "name", "type")
-	r.name, _ = f.text("name", 1)
-	r.kind, _ = f.enum("type", "APPLICATION", "TRAINING", "SLURM", "RAY")
-	if g, ok := f.child("compute", "gpuTypeId", "gpuCountPerPod", "podCount"); ok {
-		g.require("gpuTypeId", "gpuCountPerPod", "podCount")
-		r.gpu.id, _ = g.text("gpuTypeId", 1)
-		r.gpu.count = g.whole("gpuCountPerPod", 1, 1<<20, 0)
-		r.pods = g.whole("podCount", 2, 250, 0)
-	}
-	r.templateID, _ = f.text("templateId", 1)
-	r.settings = slices.ContainsFunc(clusterSettings(), f.has)
-	r.container = f.container()
-	r.dataCenters, _ = f.list("dataCenterIds", nil)
-	r.mounts = f.mounts(true)
-	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
-	return r
-}
+func (*clusterChange) check(f fields) { f.atLeastOne() }
 
 // rentClusterLocked rents every member at once, all of them in one data center.
 func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func(), err error) {
@@ -91,20 +92,20 @@ func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func()
 	if err != nil {
 		return nil, err
 	}
-	*c = cluster{Name: r.name, Type: r.kind, Template: r.templateID, GPU: r.gpu.id, PerPod: r.gpu.count, CreatedAt: x.now}
+	*c = cluster{Name: r.Name, Type: r.Kind, Template: r.TemplateID, GPU: r.Compute.GPU, PerPod: r.Compute.PerPod, CreatedAt: x.now}
 	var model pod
 	return func() {
-		for rank := range r.pods {
+		for rank := range r.Compute.Pods {
 			p := model
 			p.ID = x.s.newIDLocked(x.acct.pods.has)
-			p.Name = r.name + "-" + strconv.Itoa(rank)
+			p.Name = r.Name + "-" + strconv.Itoa(rank)
 			p.Container.Env = maps.Clone(model.Container.Env)
-			p.Cluster = &membership{ID: c.ID, Rank: rank, Role: role(r.kind, rank), IP: "10.65." + strconv.Itoa(rank/250) + "." + strconv.Itoa(rank%250+2)}
+			p.Cluster = &membership{ID: c.ID, Rank: rank, Role: role(r.Kind, rank), IP: "10.65." + strconv.Itoa(rank/250) + "." + strconv.Itoa(rank%250+2)}
 			c.Pods = append(c.Pods, p.ID)
 			x.acct.pods.add(p.ID, &p)
 			x.s.openPodLocked(x.acct, &p, x.now)
 		}
-	}, x.rentLocked(&model, &r.podRequest, t, r.pods)
+	}, x.rentLocked(&model, r.member(), t, r.Compute.Pods)
 }
 
 // role is the part a member of a managed cluster plays.
@@ -117,12 +118,12 @@ func role(kind string, rank int) string {
 // what they run, and brings the registry credential.
 func (x *exchange) clusterTemplateLocked(r *clusterRequest) (*template, error) {
 	switch {
-	case r.templateID == "":
+	case r.TemplateID == "":
 		return &template{Container: container{Image: "registry.platform.test/cluster-node:1", Disk: defaultDisk}}, nil
 	case r.settings:
 		return nil, badRequest("templateId excludes " + strings.Join(clusterSettings(), ", "))
 	default:
-		return x.templateLocked(r.templateID, false)
+		return x.templateLocked(r.TemplateID, false)
 	}
 }
 

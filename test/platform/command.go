@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -40,9 +41,12 @@ func parseArgs(args string) (command, error) {
 
 func (c command) fromObject(v any) (command, error) {
 	var check checker
-	f, _ := check.object("$.args", v, "entrypoint", "cmd")
-	c.Entrypoint, _ = f.list("entrypoint", nil)
-	c.Cmd, _ = f.list("cmd", nil)
+	var words struct {
+		Entrypoint []string `body:"entrypoint"`
+		Cmd        []string `body:"cmd"`
+	}
+	value{c: &check, at: "$.args", v: v}.read(reflect.ValueOf(&words).Elem())
+	c.Entrypoint, c.Cmd = words.Entrypoint, words.Cmd
 	if len(check.errs) > 0 {
 		return c, badRequest("args is a JSON object but not one of entrypoint and cmd", check.errs...)
 	}
@@ -51,22 +55,22 @@ func (c command) fromObject(v any) (command, error) {
 
 // command applies what a body says about the command to an earlier command. What
 // it leaves out stays; args with entrypoint or cmd must mean the same.
-func (p containerPatch) command(base command) (command, error) {
-	if p.args != nil {
-		c, err := parseArgs(*p.args)
+func (p containerSettings) command(base command) (command, error) {
+	if p.Args != nil {
+		c, err := parseArgs(*p.Args)
 		if err != nil {
 			return c, err
 		}
-		if p.cmd != nil && !slices.Equal(*p.cmd, c.Cmd) || p.entrypoint != nil && !slices.Equal(*p.entrypoint, c.Entrypoint) {
+		if p.Cmd != nil && !slices.Equal(*p.Cmd, c.Cmd) || p.Entrypoint != nil && !slices.Equal(*p.Entrypoint, c.Entrypoint) {
 			return c, badRequest("args and cmd or entrypoint describe different commands")
 		}
 		return c, nil
 	}
-	if p.cmd == nil && p.entrypoint == nil {
+	if p.Cmd == nil && p.Entrypoint == nil {
 		return base, nil
 	}
-	set(&base.Cmd, p.cmd)
-	set(&base.Entrypoint, p.entrypoint)
+	set(&base.Cmd, p.Cmd)
+	set(&base.Entrypoint, p.Entrypoint)
 	base.Args = base.text()
 	return base, nil
 }

@@ -20,39 +20,22 @@ type container struct {
 	Registry string // empty is none
 }
 
-// containerPatch is what a body says of the block; nil is left out.
+// containerSettings is what a body says of the block.
+type containerSettings struct {
+	Image      *string           `body:"image"`
+	Args       *string           `body:"args"`
+	Cmd        *[]string         `body:"cmd"`
+	Entrypoint *[]string         `body:"entrypoint"`
+	Env        map[string]string `body:"env"`
+	Ports      *[]string         `body:"ports"`
+	Disk       *int64            `body:"disk" min:"1"`
+}
+
+// containerPatch is containerSettings with a registry; null is an empty one.
 type containerPatch struct {
-	image, args     *string
-	cmd, entrypoint *[]string
-	disk            *int64
-	env             map[string]string
-	ports           *[]string
-	registry        *string // empty is null
-}
+	containerSettings
 
-// containerNames are the members of the block.
-func containerNames(more ...string) []string {
-	return append([]string{"image", "args", "cmd", "entrypoint", "disk", "env", "ports", "registry"}, more...)
-}
-
-// container reads the block's members of a body.
-func (f fields) container() containerPatch {
-	p := containerPatch{
-		image:      given(f.text("image", 0)),
-		args:       given(f.text("args", 0)),
-		cmd:        given(f.list("cmd", nil)),
-		entrypoint: given(f.list("entrypoint", nil)),
-		env:        f.textMap("env"),
-		ports:      given(f.list("ports", nil)),
-		disk:       given(f.integer("disk", 1, 1<<40)),
-	}
-	if v, there := f.m["registry"]; there && v == nil {
-		none := ""
-		p.registry = &none
-	} else {
-		p.registry = given(f.text("registry", 0))
-	}
-	return p
+	Registry *string `body:"registry" null:"yes"`
 }
 
 // envMode says what a body's env does to the earlier one.
@@ -70,13 +53,13 @@ func (p containerPatch) over(base container, mode envMode) (container, error) {
 	if c.Command, err = p.command(base.Command); err != nil {
 		return c, err
 	}
-	if set(&c.Image, p.image); c.Image == "" {
+	if set(&c.Image, p.Image); c.Image == "" {
 		return c, badRequest("image must not be empty")
 	}
-	set(&c.Disk, p.disk)
-	set(&c.Ports, p.ports)
-	set(&c.Registry, p.registry)
-	c.Env = mergedEnv(base.Env, p.env, mode)
+	set(&c.Disk, p.Disk)
+	set(&c.Ports, p.Ports)
+	set(&c.Registry, p.Registry)
+	c.Env = mergedEnv(base.Env, p.Env, mode)
 	return c, c.check()
 }
 

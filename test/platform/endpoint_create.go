@@ -1,89 +1,71 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// endpointRequest is the body of a create or a change, checked for its shape
-// only; nil is left out.
+// endpointRequest is what a create and a change have in common.
 type endpointRequest struct {
-	name, templateID *string
-	kind             string
-	gpu              *endpointGPURequest
-	cpu              []*cpuRequest
-	min, max, idle   *int
-	scaling          *scaling
-	dataCenters      *[]string
-	volumes          *[]string
-	timeout          *int64
-	flashBoot        *string
-	container        containerPatch
+	Name        *string             `body:"name" min:"1"`
+	TemplateID  *string             `body:"templateId" min:"1"`
+	GPU         *endpointGPURequest `body:"gpu"`
+	CPU         []cpuRequest        `body:"cpu" least:"1" unique:"yes"`
+	Scaling     *scaling            `body:"scaling" open:"yes"`
+	DataCenters *[]string           `body:"dataCenterIds"`
+	Volumes     *[]string           `body:"networkVolumes"`
+	Timeout     *int64              `body:"timeout" min:"-9007199254740992" max:"9007199254740992"`
+	containerPatch
+
+	FlashBoot *string `body:"flashboot" enum:"OFF FLASHBOOT PRIORITY_FLASHBOOT"`
+	Workers   struct {
+		Min  *int `body:"min"`
+		Max  *int `body:"max"`
+		Idle *int `body:"idleTimeout" min:"1" max:"3600"`
+	} `body:"workers"`
 }
 
 type endpointGPURequest struct {
-	pools, excluded, cuda *[]string
-	count                 *int
-	minCUDA               *string // empty clears
+	Pools    *[]string `body:"pools" least:"1"`
+	Excluded *[]string `body:"excludedTypes" form:"GPU type" unique:"yes"`
+	Count    *int      `body:"count" min:"1"`
+	CUDA     *[]string `body:"allowedCudaVersions" form:"CUDA version"`
+	MinCUDA  *string   `body:"minCudaVersion" form:"CUDA version or empty"` // empty clears
 }
 
-func endpointNames(more ...string) []string {
-	return containerNames(append(more, "name", "templateId", "gpu", "cpu", "workers", "scaling", "dataCenterIds",
-		"networkVolumes", "timeout", "flashboot")...)
+// newEndpoint is the body of a create.
+type newEndpoint struct {
+	endpointRequest
+
+	Kind string `body:"type" enum:"QUEUE LOAD_BALANCER"`
 }
 
-// endpoint reads what a create and a change have in common.
-func (f fields) endpoint(update bool) *endpointRequest {
-	r := &endpointRequest{
-		name:        given(f.text("name", 1)),
-		templateID:  given(f.text("templateId", 1)),
-		gpu:         f.endpointGPU(update),
-		cpu:         f.endpointCPU(),
-		scaling:     f.scaling(),
-		dataCenters: given(f.list("dataCenterIds", nil)),
-		volumes:     given(f.list("networkVolumes", nil)),
-		timeout:     given(f.integer("timeout", -1<<53, 1<<53)),
-		container:   f.container(),
-		flashBoot:   given(f.enum("flashboot", "OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT")),
+func (r *newEndpoint) check(f fields) {
+	f.require("scaling")
+	if !f.has("templateId") {
+		f.require("name", "image")
 	}
-	if w, ok := f.child("workers", "min", "max", "idleTimeout"); ok {
-		r.min = w.count("min", 0, 1<<20)
-		r.max = w.count("max", 0, 1<<20)
-		r.idle = w.count("idleTimeout", 1, 3600)
+	if gpu, given := f.inner("gpu"); given {
+		gpu.require("pools")
+		if r.GPU.MinCUDA != nil && *r.GPU.MinCUDA == "" {
+			f.c.add(gpu.place("minCudaVersion"), "%s", cudaVersion(""))
+		}
 	}
-	return r
+	r.Kind = cmp.Or(r.Kind, typeQueue)
+	if r.Kind == typeBalanced && r.Scaling != nil && r.Scaling.Type == queueDelay {
+		f.c.add("$.scaling.type", "must be REQUEST_COUNT for a LOAD_BALANCER endpoint")
+	}
 }
 
-func (f fields) endpointGPU(update bool) *endpointGPURequest {
-	g, ok := f.child("gpu", "pools", "excludedTypes", "count", "allowedCudaVersions", "minCudaVersion")
-	if !ok {
-		return nil
+// endpointChange is the body of a change.
+type endpointChange struct{ endpointRequest }
+
+func (r *endpointChange) check(f fields) {
+	if gpu, given := f.inner("gpu"); given && r.GPU.Pools == nil && gpu.has("excludedTypes") {
+		f.c.add(gpu.at, "excludedTypes needs pools beside it")
 	}
-	r := &endpointGPURequest{
-		pools:    given(g.list("pools", nil)),
-		excluded: given(g.list("excludedTypes", typeName)),
-		count:    g.count("count", 1, 1<<20),
-		cuda:     given(g.list("allowedCudaVersions", cudaVersion)),
-	}
-	switch {
-	case r.pools != nil && len(*r.pools) == 0:
-		g.c.add(g.place("pools"), "must have 1 item or more, but got 0")
-	case !update:
-		g.require("pools")
-	case r.pools == nil && g.has("excludedTypes"):
-		g.c.add(g.at, "excludedTypes needs pools beside it")
-	}
-	if r.excluded != nil {
-		g.unique("excludedTypes", *r.excluded)
-	}
-	if s, isText := g.m["minCudaVersion"].(string); update && isText && s == "" {
-		r.minCUDA = &s
-	} else {
-		r.minCUDA = g.version("minCudaVersion")
-	}
-	return r
 }
 
 // typeName says what is wrong with an entry of excludedTypes.
@@ -94,107 +76,33 @@ func typeName(s string) string {
 	return ""
 }
 
-// unique reports entries that are there twice.
-func (f fields) unique(name string, list []string) {
-	for i, s := range list {
-		if first := slices.Index(list, s); first < i {
-			f.c.add(f.place(name), "items %d and %d are equal", first, i)
-		}
-	}
-}
-
-func (f fields) endpointCPU() []*cpuRequest {
-	list, ok := typed[[]any](f, "cpu", "array")
-	if !ok {
-		return nil
-	}
-	if len(list) == 0 {
-		f.c.add(f.place("cpu"), "must have 1 item or more, but got 0")
-	}
-	out := []*cpuRequest{}
-	var seen []string
-	for i, v := range list {
-		if one, ok := f.c.object(fmt.Sprintf("%s[%d]", f.place("cpu"), i), v, "id", "vcpuCount"); ok {
-			r := one.cpu()
-			out = append(out, r)
-			seen = append(seen, r.id+"/"+strconv.Itoa(r.vcpu))
-		}
-	}
-	f.unique("cpu", seen)
-	return out
-}
-
-// scaling reads the union of the two ways to scale, told apart by type.
-func (f fields) scaling() *scaling {
-	m, _ := f.m["scaling"].(map[string]any)
-	known := []string{"type", "queueDelay", "requestCount"}
-	switch m["type"] {
-	case queueDelay:
-		known = known[:2]
-	case requestCount:
-		known = []string{"type", "requestCount"}
-	}
-	one, ok := f.child("scaling", known...)
-	if !ok {
-		return nil
-	}
-	one.require("type")
-	s := &scaling{}
-	s.Type, _ = one.enum("type", queueDelay, requestCount)
-	switch s.Type {
-	case queueDelay:
-		one.require("queueDelay")
-		s.QueueDelay, _ = one.number("queueDelay", 0.5)
-	case requestCount:
-		one.require("requestCount")
-		s.RequestCount, _ = one.integer("requestCount", 1, 1<<40)
-	}
-	return s
-}
-
-func readNewEndpoint(f fields) *endpointRequest {
-	f.require("scaling")
-	if !f.has("templateId") {
-		f.require("name", "image")
-	}
-	r := f.endpoint(false)
-	r.kind = typeQueue
-	if f.has("type") {
-		r.kind, _ = f.enum("type", typeQueue, typeBalanced)
-	}
-	if r.kind == typeBalanced && r.scaling != nil && r.scaling.Type == queueDelay {
-		f.c.add("$.scaling.type", "must be REQUEST_COUNT for a LOAD_BALANCER endpoint")
-	}
-	return r
-}
-
 // makeEndpointLocked sets up an endpoint; workers come with the requests, or at
 // once as far as workers.min says.
-func (x *exchange) makeEndpointLocked(e *endpoint, r *endpointRequest) (then func(), err error) {
+func (x *exchange) makeEndpointLocked(e *endpoint, r *newEndpoint) (then func(), err error) {
 	t := noTemplate()
-	if r.templateID != nil {
-		if t, err = x.templateLocked(*r.templateID, true); err != nil {
+	if r.TemplateID != nil {
+		if t, err = x.templateLocked(*r.TemplateID, true); err != nil {
 			return nil, err
 		}
 	}
-	if (r.gpu == nil) == (r.cpu == nil) {
+	if (r.GPU == nil) == (r.CPU == nil) {
 		return nil, badRequest("exactly one of gpu and cpu must be given")
 	}
 	*e = endpoint{
-		Name: t.Name, Type: r.kind, CreatedAt: x.now, Max: defaultMax, IdleTimeout: defaultIdle,
+		Name: t.Name, Type: r.Kind, CreatedAt: x.now, Max: defaultMax, IdleTimeout: defaultIdle,
 		Timeout: defaultTimeout, FlashBoot: "OFF", Container: t.Container,
 	}
 	if x.acct.templates.has(t.ID) {
 		e.TemplateID = t.ID
 	}
-	if r.gpu != nil {
-		if r.gpu.cuda == nil && r.gpu.minCUDA == nil {
+	if r.GPU != nil {
+		if r.GPU.CUDA == nil && r.GPU.MinCUDA == nil {
 			seeded := slices.Clone(t.CUDA)
-			r.gpu.cuda = &seeded
+			r.GPU.CUDA = &seeded
 		}
 		e.GPU = &endpointGPU{Count: 1}
 	}
-	if err := x.applyEndpointLocked(e, r, mergeEnv); err != nil {
+	if err := x.applyEndpointLocked(e, &r.endpointRequest, mergeEnv); err != nil {
 		return nil, err
 	}
 	return func() {
@@ -207,32 +115,32 @@ func (x *exchange) makeEndpointLocked(e *endpoint, r *endpointRequest) (then fun
 // across fields. On an error the endpoint is left half changed: work on a copy.
 func (x *exchange) applyEndpointLocked(e *endpoint, r *endpointRequest, mode envMode) error {
 	var err error
-	if e.Container, err = r.container.over(e.Container, mode); err != nil {
+	if e.Container, err = r.over(e.Container, mode); err != nil {
 		return err
 	}
 	if err := x.checkRegistryLocked(e.Container.Registry); err != nil {
 		return err
 	}
-	set(&e.Name, r.name)
-	set(&e.Timeout, r.timeout)
-	set(&e.FlashBoot, r.flashBoot)
-	set(&e.Scaling, r.scaling)
-	set(&e.DataCenterIDs, r.dataCenters)
-	set(&e.Volumes, r.volumes)
-	set(&e.Min, r.min)
-	set(&e.Max, r.max)
-	set(&e.IdleTimeout, r.idle)
+	set(&e.Name, r.Name)
+	set(&e.Timeout, r.Timeout)
+	set(&e.FlashBoot, r.FlashBoot)
+	set(&e.Scaling, r.Scaling)
+	set(&e.DataCenterIDs, r.DataCenters)
+	set(&e.Volumes, r.Volumes)
+	set(&e.Min, r.Workers.Min)
+	set(&e.Max, r.Workers.Max)
+	set(&e.IdleTimeout, r.Workers.Idle)
 	if err := x.checkScaleLocked(e, r); err != nil {
 		return err
 	}
 	if err := x.checkPlacesLocked(e); err != nil {
 		return err
 	}
-	if r.gpu != nil {
-		return x.applyPoolsLocked(e, r.gpu)
+	if r.GPU != nil {
+		return x.applyPoolsLocked(e, r.GPU)
 	}
-	if r.cpu != nil {
-		return x.applyFlavorsLocked(e, r.cpu)
+	if r.CPU != nil {
+		return x.applyFlavorsLocked(e, r.CPU)
 	}
 	return nil
 }
@@ -244,7 +152,7 @@ func (x *exchange) checkScaleLocked(e *endpoint, r *endpointRequest) error {
 		return badRequest("workers.min must not exceed workers.max")
 	case e.Type == typeBalanced && e.Scaling.Type != requestCount:
 		return badRequest("a LOAD_BALANCER endpoint scales by REQUEST_COUNT only")
-	case e.hidesIdle() && r.idle != nil:
+	case e.hidesIdle() && r.Workers.Idle != nil:
 		return badRequest("workers.idleTimeout does not go with QUEUE and REQUEST_COUNT")
 	}
 	sum := e.Max
@@ -283,18 +191,18 @@ func (x *exchange) checkPlacesLocked(e *endpoint) error {
 // of the two CUDA constraints neither clears the other.
 func (x *exchange) applyPoolsLocked(e *endpoint, r *endpointGPURequest) error {
 	g := *e.GPU
-	if r.pools != nil {
-		g.Pools, g.Excluded = *r.pools, nil
+	if r.Pools != nil {
+		g.Pools, g.Excluded = *r.Pools, nil
 	}
-	if r.excluded != nil {
+	if r.Excluded != nil {
 		g.Excluded = nil
-		for _, s := range *r.excluded {
+		for _, s := range *r.Excluded {
 			g.Excluded = append(g.Excluded, strings.TrimSpace(s))
 		}
 	}
-	set(&g.Count, r.count)
-	set(&g.CUDA, r.cuda)
-	set(&g.MinCUDA, r.minCUDA)
+	set(&g.Count, r.Count)
+	set(&g.CUDA, r.CUDA)
+	set(&g.MinCUDA, r.MinCUDA)
 	if len(g.CUDA) > 0 && g.MinCUDA != "" {
 		return badRequest("gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other")
 	}
@@ -342,14 +250,14 @@ func (c *catalog) inPools(g *endpointGPU) ([]*GPU, error) {
 	return types, nil
 }
 
-func (x *exchange) applyFlavorsLocked(e *endpoint, list []*cpuRequest) error {
+func (x *exchange) applyFlavorsLocked(e *endpoint, list []cpuRequest) error {
 	e.CPU = nil
 	for _, r := range list {
-		f, err := x.s.catalog.flavorFor(r)
+		f, err := x.s.catalog.flavorFor(&r)
 		if err != nil {
 			return err
 		}
-		e.CPU = append(e.CPU, podCPU{ID: f.ID, VCPU: r.vcpu, Memory: f.memory(r.vcpu)})
+		e.CPU = append(e.CPU, podCPU{ID: f.ID, VCPU: r.VCPU, Memory: f.memory(r.VCPU)})
 	}
 	return nil
 }

@@ -9,20 +9,20 @@ import (
 
 // changeEndpointLocked changes an endpoint. What the container is made of becomes a
 // new release; the rest holds at once.
-func (x *exchange) changeEndpointLocked(e *endpoint, r *endpointRequest) (func(), error) {
+func (x *exchange) changeEndpointLocked(e *endpoint, r *endpointChange) (func(), error) {
 	changed := *e
 	mode := replaceEnv
-	if r.templateID != nil {
-		t, err := x.templateLocked(*r.templateID, true)
+	if r.TemplateID != nil {
+		t, err := x.templateLocked(*r.TemplateID, true)
 		if err != nil {
 			return nil, err
 		}
 		changed.Container, mode = t.Container, mergeEnv
 	}
-	if r.gpu != nil && e.GPU == nil || r.cpu != nil && e.CPU == nil {
+	if r.GPU != nil && e.GPU == nil || r.CPU != nil && e.CPU == nil {
 		return nil, badRequest("an endpoint cannot change between gpu and cpu")
 	}
-	if err := x.applyEndpointLocked(&changed, r, mode); err != nil {
+	if err := x.applyEndpointLocked(&changed, &r.endpointRequest, mode); err != nil {
 		return nil, err
 	}
 	if changed.Max > e.Max {

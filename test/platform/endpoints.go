@@ -53,10 +53,24 @@ type endpointGPU struct {
 	MinCUDA         string // empty is none
 }
 
+// scaling is one of two ways to scale, told apart by type.
 type scaling struct {
-	Type         string // QUEUE_DELAY or REQUEST_COUNT
-	QueueDelay   float64
-	RequestCount int64
+	Type         string  `body:"type" need:"yes" enum:"QUEUE_DELAY REQUEST_COUNT"`
+	QueueDelay   float64 `body:"queueDelay" min:"0.5"`
+	RequestCount int64   `body:"requestCount" min:"1"`
+}
+
+func (s *scaling) check(f fields) {
+	switch s.Type {
+	case queueDelay:
+		f.only("type", "queueDelay")
+		f.require("queueDelay")
+	case requestCount:
+		f.only("type", "requestCount")
+		f.require("requestCount")
+	default:
+		f.only("type", "queueDelay", "requestCount")
+	}
 }
 
 const (
@@ -160,8 +174,8 @@ func endpoints() resource[endpoint] {
 		table:  func(a *account) *table[endpoint] { return &a.endpoints },
 		show:   (*exchange).showEndpoint,
 		id:     func(e *endpoint) *string { return &e.ID },
-		create: writes(endpointNames("type"), readNewEndpoint, (*exchange).makeEndpointLocked),
-		update: writes(endpointNames(), func(f fields) *endpointRequest { return f.endpoint(true) }, (*exchange).changeEndpointLocked),
+		create: writes((*exchange).makeEndpointLocked),
+		update: writes((*exchange).changeEndpointLocked),
 		remove: func(x *exchange, e *endpoint) error {
 			x.s.deleteEndpointLocked(x.acct, e, x.now)
 			return nil

@@ -334,18 +334,18 @@ func (s *Server) placeOnGPULocked(e *endpoint, w *worker) bool {
 	if err != nil {
 		return false
 	}
-	r := &gpuRequest{count: e.GPU.Count, cuda: e.GPU.CUDA}
+	r := &gpuRequest{Count: e.GPU.Count, CUDA: e.GPU.CUDA}
 	if e.GPU.MinCUDA != "" {
-		r.minCUDA = &e.GPU.MinCUDA
+		r.MinCUDA = &e.GPU.MinCUDA
 	}
 	for _, g := range types {
-		r.id = g.ID
+		r.ID = g.ID
 		dc, _, err := s.catalog.placeGPULocked(r, need{cloud: secureCloud, dataCenters: e.DataCenterIDs})
 		if err != nil {
 			continue
 		}
-		w.GPUType, w.Holds, w.Takes = g.ID, stockKey{g.ID, secureCloud, dc}, r.count
-		w.Rate[serverlessGPUAmount] = g.Price.Serverless * float64(r.count)
+		w.GPUType, w.Holds, w.Takes = g.ID, stockKey{g.ID, secureCloud, dc}, r.Count
+		w.Rate[serverlessGPUAmount] = g.Price.Serverless * float64(r.Count)
 		return true
 	}
 	return false

@@ -65,36 +65,23 @@ type job struct {
 //	aggregate whether status returns the list of the chunks
 //	crashes   how many workers get lost over it
 type jobScript struct {
-	Delay     *time.Duration
-	Output    json.RawMessage `json:",omitempty"`
-	Error     string
-	Chunks    []json.RawMessage
-	Aggregate bool
-	Crashes   int
+	Delay     *time.Duration    `body:"delay_ms"`
+	Output    json.RawMessage   `json:",omitempty" body:"output"`
+	Error     string            `body:"error"`
+	Chunks    []json.RawMessage `body:"chunks"`
+	Aggregate bool              `body:"aggregate"`
+	Crashes   int               `body:"crashes" max:"100"`
 }
 
-// script reads the member "emulator" of a job's input.
-func (f fields) script() jobScript {
-	var s jobScript
-	f, ok := f.child("emulator", "delay_ms", "output", "error", "chunks", "aggregate", "crashes")
-	if !ok {
-		return s
+func (s *jobScript) check(fields) {
+	if s.Delay != nil {
+		*s.Delay *= time.Millisecond
 	}
-	if n, ok := f.integer("delay_ms", 0, 1<<40); ok {
-		d := time.Duration(n) * time.Millisecond
-		s.Delay = &d
-	}
-	if v, there := f.m["output"]; there {
-		s.Output = encoded(v)
-	}
-	s.Error, _ = f.text("error", 0)
-	chunks, _ := typed[[]any](f, "chunks", "array")
-	for _, v := range chunks {
-		s.Chunks = append(s.Chunks, encoded(v))
-	}
-	s.Aggregate = isSet(f.flag("aggregate"))
-	s.Crashes = f.whole("crashes", 0, 100, 0)
-	return s
+}
+
+// jobInput is what the emulator reads of a job's input.
+type jobInput struct {
+	Script jobScript `body:"emulator"`
 }
 
 // encoded writes a decoded value back as JSON.

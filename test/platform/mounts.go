@@ -1,6 +1,6 @@
 package platform
 
-import "fmt"
+import "cmp"
 
 // mounts is what is mounted into a pod: one kind, or nothing. A mount never changes: another takes its
 // place.
@@ -10,62 +10,35 @@ type mounts struct {
 }
 
 type persistentMount struct {
-	Size int64 // GB
-	Path string
+	Size int64  `body:"size" need:"yes" min:"10"` // GB
+	Path string `body:"path" need:"yes"`
 }
 
-type networkMount struct{ VolumeID, Path string }
+type networkMount struct {
+	VolumeID string `body:"volumeId" need:"yes"`
+	Path     string `body:"path" need:"yes"`
+}
 
 // mountsPatch is what a body says of mounts. An empty network list is told
 // apart from none at all: on a change it is refused.
 type mountsPatch struct {
-	mounts
-	emptyNetwork bool
+	Persistent *persistentMount `body:"persistent"`
+	Networks   []*networkMount  `body:"network" most:"1"`
 }
 
-// mounts reads the mounts member; network reports whether that kind is known here.
-func (f fields) mounts(network bool) mountsPatch {
-	var p mountsPatch
-	known := []string{"persistent"}
-	if network {
-		known = append(known, "network")
+// network is the one network mount; nil is none.
+func (p mountsPatch) network() *networkMount {
+	if len(p.Networks) == 0 {
+		return nil
 	}
-	m, ok := f.child("mounts", known...)
-	if !ok {
-		return p
-	}
-	if one, ok := m.child("persistent", "size", "path"); ok {
-		one.require("size", "path")
-		p.Persistent = &persistentMount{}
-		p.Persistent.Size, _ = one.integer("size", 10, 1<<40)
-		p.Persistent.Path, _ = one.text("path", 0)
-	}
-	if !network {
-		return p
-	}
-	list, ok := typed[[]any](m, "network", "array")
-	if len(list) > 1 {
-		m.c.add(m.place("network"), "must have 1 item or fewer, but got %d", len(list))
-	}
-	p.emptyNetwork = ok && len(list) == 0
-	for i, v := range list {
-		one, ok := m.c.object(fmt.Sprintf("%s[%d]", m.place("network"), i), v, "volumeId", "path")
-		if !ok {
-			continue
-		}
-		one.require("volumeId", "path")
-		p.Network = &networkMount{}
-		p.Network.VolumeID, _ = one.text("volumeId", 0)
-		p.Network.Path, _ = one.text("path", 0)
-	}
-	return p
+	return p.Networks[0]
 }
 
 // forCreate applies the rules of a new pod. supplied is the persistent mount of
 // a template: it counts only where the body mounts nothing and the pod is no
 // CPU pod.
 func (p mountsPatch) forCreate(isCPU bool, cloud string, supplied *persistentMount) (mounts, error) {
-	m := p.mounts
+	m := mounts{Persistent: p.Persistent, Network: p.network()}
 	switch {
 	case m.Persistent != nil && m.Network != nil:
 		return m, badRequest("mounts.persistent and mounts.network exclude each other")
@@ -84,24 +57,18 @@ func (p mountsPatch) forCreate(isCPU bool, cloud string, supplied *persistentMou
 // comes or goes, the volume stays, a path may change, a persistent mount may
 // grow.
 func (p mountsPatch) forUpdate(before mounts) (mounts, error) {
-	after := before
+	network := p.network()
 	switch {
-	case p.emptyNetwork:
-		return after, badRequest("a network volume cannot be detached from a pod")
-	case p.Persistent != nil && before.Persistent == nil, p.Network != nil && before.Network == nil:
-		return after, badRequest("a kind of mount cannot be added after a pod was created")
-	case p.Network != nil && p.Network.VolumeID != before.Network.VolumeID:
-		return after, badRequest("a pod cannot change to another network volume")
+	case p.Networks != nil && network == nil:
+		return before, badRequest("a network volume cannot be detached from a pod")
+	case p.Persistent != nil && before.Persistent == nil, network != nil && before.Network == nil:
+		return before, badRequest("a kind of mount cannot be added after a pod was created")
+	case network != nil && network.VolumeID != before.Network.VolumeID:
+		return before, badRequest("a pod cannot change to another network volume")
 	case p.Persistent != nil && p.Persistent.Size < before.Persistent.Size:
-		return after, badRequest("a persistent mount cannot shrink")
+		return before, badRequest("a persistent mount cannot shrink")
 	}
-	if p.Persistent != nil {
-		after.Persistent = p.Persistent
-	}
-	if p.Network != nil {
-		after.Network = p.Network
-	}
-	return after, nil
+	return mounts{cmp.Or(p.Persistent, before.Persistent), cmp.Or(network, before.Network)}, nil
 }
 
 func (m mounts) record() (o object) {

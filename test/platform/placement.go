@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,69 +9,32 @@ import (
 
 // gpuRequest is the gpu block of a create.
 type gpuRequest struct {
-	id      string
-	count   int
-	cuda    []string // allowed versions; nil is left out
-	minCUDA *string
-	minRAM  int // GB per card
-	minVCPU int // per card
+	ID      string   `body:"id" need:"yes"`
+	Count   int      `body:"count" min:"1"`
+	CUDA    []string `body:"allowedCudaVersions" form:"CUDA version"`
+	MinCUDA *string  `body:"minCudaVersion" form:"CUDA version"`
+	MinRAM  int      `body:"minRamPerGpu" min:"1"`       // GB per card
+	MinVCPU int      `body:"minVcpuCountPerGpu" min:"1"` // per card
 }
+
+func (r *gpuRequest) check(fields) { r.Count = cmp.Or(r.Count, 1) }
 
 // cpuRequest is one CPU choice.
 type cpuRequest struct {
-	id   string
-	vcpu int
-}
-
-// gpu reads the gpu member of a pod.
-func (f fields) gpu() *gpuRequest {
-	g, ok := f.child("gpu", "id", "count", "allowedCudaVersions", "minCudaVersion", "minRamPerGpu", "minVcpuCountPerGpu")
-	if !ok {
-		return nil
-	}
-	g.require("id")
-	r := &gpuRequest{}
-	r.id, _ = g.text("id", 0)
-	r.count = g.whole("count", 1, 1<<20, 1)
-	r.cuda, _ = g.list("allowedCudaVersions", cudaVersion)
-	r.minCUDA = g.version("minCudaVersion")
-	r.minRAM = g.whole("minRamPerGpu", 1, 1<<20, 0)
-	r.minVCPU = g.whole("minVcpuCountPerGpu", 1, 1<<20, 0)
-	return r
-}
-
-// version reads a CUDA version of the form major.minor.
-func (f fields) version(name string) *string {
-	s, ok := f.text(name, 0)
-	if !ok {
-		return nil
-	}
-	if fault := cudaVersion(s); fault != "" {
-		f.c.add(f.place(name), "%s", fault)
-		return nil
-	}
-	return &s
-}
-
-// cpu reads one CPU choice out of the object f.
-func (f fields) cpu() *cpuRequest {
-	f.require("id", "vcpuCount")
-	r := &cpuRequest{}
-	r.id, _ = f.text("id", 1)
-	r.vcpu = f.whole("vcpuCount", 2, 1<<20, 0)
-	return r
+	ID   string `body:"id" need:"yes" min:"1"`
+	VCPU int    `body:"vcpuCount" need:"yes" min:"2"`
 }
 
 // flavorFor finds the flavor of a CPU choice and checks its size.
 func (c *catalog) flavorFor(r *cpuRequest) (*CPU, error) {
-	f := c.flavor(r.id)
+	f := c.flavor(r.ID)
 	if f == nil {
-		return nil, badRequest("no CPU flavor is called '" + r.id + "'")
+		return nil, badRequest("no CPU flavor is called '" + r.ID + "'")
 	}
-	if r.vcpu&(r.vcpu-1) != 0 {
+	if r.VCPU&(r.VCPU-1) != 0 {
 		return nil, badRequest("cpu.vcpuCount must be a power of two")
 	}
-	if r.vcpu < f.MinVCPU || r.vcpu > f.MaxVCPU {
+	if r.VCPU < f.MinVCPU || r.VCPU > f.MaxVCPU {
 		return nil, badRequest("cpu.vcpuCount must be from " + strconv.Itoa(f.MinVCPU) + " to " + strconv.Itoa(f.MaxVCPU) + " for " + f.ID)
 	}
 	return f, nil
@@ -113,9 +77,9 @@ func (c *catalog) candidates(stands []string, n need) []string {
 
 // placeGPULocked picks a data center for a GPU pod and the CUDA version it gets.
 func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err error) {
-	g := c.gpus[r.id]
+	g := c.gpus[r.ID]
 	if g == nil {
-		return "", "", badRequest("no GPU type is called '" + r.id + "'")
+		return "", "", badRequest("no GPU type is called '" + r.ID + "'")
 	}
 	if err := c.checkDCs(n.dataCenters); err != nil {
 		return "", "", err
@@ -123,12 +87,12 @@ func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err er
 	if n.globalNetwork && g.AMD {
 		return "", "", badRequest("global networking needs an NVIDIA GPU")
 	}
-	if g.price(n.cloud) <= 0 || r.count > g.ceiling(n.cloud) || r.minRAM > g.RAM || r.minVCPU > g.VCPU {
+	if g.price(n.cloud) <= 0 || r.Count > g.ceiling(n.cloud) || r.MinRAM > g.RAM || r.MinVCPU > g.VCPU {
 		return "", "", badRequest(noCapacity)
 	}
 	for _, id := range c.candidates(g.DataCenters, n) {
 		s := c.stock[stockKey{g.ID, n.cloud, id}]
-		if s != nil && s.free() >= r.count*max(n.members, 1) && r.takesCUDA(g.cudaAt(id)) {
+		if s != nil && s.free() >= r.Count*max(n.members, 1) && r.takesCUDA(g.cudaAt(id)) {
 			return id, g.cudaAt(id), nil
 		}
 	}
@@ -137,10 +101,10 @@ func (c *catalog) placeGPULocked(r *gpuRequest, n need) (dc, cuda string, err er
 
 // takesCUDA reports whether a host with this version will do.
 func (r *gpuRequest) takesCUDA(version string) bool {
-	if len(r.cuda) > 0 {
-		return slices.Contains(r.cuda, version)
+	if len(r.CUDA) > 0 {
+		return slices.Contains(r.CUDA, version)
 	}
-	return r.minCUDA == nil || version != "" && compareVersions(version, *r.minCUDA) >= 0
+	return r.MinCUDA == nil || version != "" && compareVersions(version, *r.MinCUDA) >= 0
 }
 
 // placeCPULocked picks a data center for a CPU pod.

@@ -1,49 +1,32 @@
 package platform
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 )
 
-// podRequest is the body of a create, checked for its shape only.
+// podRequest is the body of a create.
 type podRequest struct {
-	name         string
-	templateID   string
-	gpu          *gpuRequest
-	cpu          *cpuRequest
-	cloud        string
-	dataCenters  []string
-	global       bool
-	ssh, jupyter *bool
-	mounts       mountsPatch
-	container    containerPatch
+	Name       string `body:"name" need:"yes" min:"1"`
+	TemplateID string `body:"templateId" min:"1"`
+	containerPatch
+
+	GPU         *gpuRequest `body:"gpu"`
+	CPU         *cpuRequest `body:"cpu"`
+	Cloud       string      `body:"cloud" enum:"SECURE COMMUNITY"`
+	DataCenters []string    `body:"dataCenterIds"`
+	Global      bool        `body:"globalNetworking"`
+	Mounts      mountsPatch `body:"mounts"`
+	Jupyter     *bool       `body:"startJupyter"`
+	SSH         *bool       `body:"startSsh"`
 }
 
-func podNames() []string {
-	return containerNames("name", "templateId", "gpu", "cpu", "cloud", "dataCenterIds", "globalNetworking", "mounts", "startJupyter", "startSsh")
-}
-
-func readPodRequest(f fields) *podRequest {
-	r := &podRequest{cloud: secureCloud}
-	f.require("name")
+func (r *podRequest) check(f fields) {
+	r.Cloud = cmp.Or(r.Cloud, secureCloud)
 	if !f.has("templateId") {
 		f.require("image")
 	}
-	r.name, _ = f.text("name", 1)
-	r.templateID, _ = f.text("templateId", 1)
-	r.container = f.container()
-	r.gpu = f.gpu()
-	if one, ok := f.child("cpu", "id", "vcpuCount"); ok {
-		r.cpu = one.cpu()
-	}
-	if cloud, ok := f.enum("cloud", secureCloud, communityCloud); ok {
-		r.cloud = cloud
-	}
-	r.dataCenters, _ = f.list("dataCenterIds", nil)
-	r.global = isSet(f.flag("globalNetworking"))
-	r.mounts = f.mounts(true)
-	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
-	return r
 }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
@@ -52,11 +35,11 @@ func isSet(flag *bool) bool { return flag != nil && *flag }
 // order in which the platform tells them: template, rules across fields, access, money,
 // capacity.
 func (x *exchange) rentPodLocked(p *pod, r *podRequest) (then func(), err error) {
-	t, err := x.templateLocked(r.templateID, false)
+	t, err := x.templateLocked(r.TemplateID, false)
 	if err != nil {
 		return nil, err
 	}
-	if (r.gpu == nil) == (r.cpu == nil) {
+	if (r.GPU == nil) == (r.CPU == nil) {
 		return nil, badRequest("exactly one of gpu and cpu must be given")
 	}
 	return func() { x.s.openPodLocked(x.acct, p, x.now) }, x.rentLocked(p, r, t, 0)
@@ -65,11 +48,11 @@ func (x *exchange) rentPodLocked(p *pod, r *podRequest) (then func(), err error)
 // rentLocked makes a pod of a request, or the model of all members of a cluster, in a place with room
 // for them. Members take over the credential of their template as it is.
 func (x *exchange) rentLocked(p *pod, r *podRequest, t *template, members int) (err error) {
-	*p = pod{Name: r.name, Cloud: r.cloud, Wanted: r.global, CreatedAt: x.now}
-	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
+	*p = pod{Name: r.Name, Cloud: r.Cloud, Wanted: r.Global, CreatedAt: x.now}
+	if p.Container, err = r.over(t.Container, mergeEnv); err != nil {
 		return err
 	}
-	if p.Mounts, err = r.mounts.forCreate(r.cpu != nil, r.cloud, t.Persistent); err != nil {
+	if p.Mounts, err = r.Mounts.forCreate(r.CPU != nil, r.Cloud, t.Persistent); err != nil {
 		return err
 	}
 	if members == 0 {
@@ -78,16 +61,16 @@ func (x *exchange) rentLocked(p *pod, r *podRequest, t *template, members int) (
 	if err != nil {
 		return err
 	}
-	x.injectLocked(p, r.jupyter, r.ssh, t)
-	n, err := x.needLocked(p, r.dataCenters)
+	x.injectLocked(p, r.Jupyter, r.SSH, t)
+	n, err := x.needLocked(p, r.DataCenters)
 	if err != nil {
 		return err
 	}
 	n.members = members
-	if r.gpu != nil {
-		return x.rentGPULocked(p, r.gpu, t, n)
+	if r.GPU != nil {
+		return x.rentGPULocked(p, r.GPU, t, n)
 	}
-	return x.rentCPULocked(p, r.cpu, n)
+	return x.rentCPULocked(p, r.CPU, n)
 }
 
 // needLocked is what the pod asks of the place it stands in.
@@ -106,18 +89,18 @@ func (x *exchange) needLocked(p *pod, dataCenters []string) (need, error) {
 // rentGPULocked finds the pod a place, after settling what CUDA versions will
 // do: the body's word on them replaces the template's as a whole.
 func (x *exchange) rentGPULocked(p *pod, r *gpuRequest, t *template, n need) error {
-	if len(r.cuda) > 0 && r.minCUDA != nil {
+	if len(r.CUDA) > 0 && r.MinCUDA != nil {
 		return badRequest("gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other")
 	}
-	if r.cuda == nil && r.minCUDA == nil {
-		r.cuda = t.CUDA
+	if r.CUDA == nil && r.MinCUDA == nil {
+		r.CUDA = t.CUDA
 	}
-	if err := x.acct.mayUse(p.Cloud, r.id); err != nil {
+	if err := x.acct.mayUse(p.Cloud, r.ID); err != nil {
 		return err
 	}
-	if g := x.s.catalog.gpus[r.id]; g != nil {
-		p.Rate = g.price(p.Cloud) * float64(r.count)
-		p.GPU = &podGPU{ID: r.id, Count: r.count, VCPU: g.VCPU * r.count, Memory: g.RAM * r.count}
+	if g := x.s.catalog.gpus[r.ID]; g != nil {
+		p.Rate = g.price(p.Cloud) * float64(r.Count)
+		p.GPU = &podGPU{ID: r.ID, Count: r.Count, VCPU: g.VCPU * r.Count, Memory: g.RAM * r.Count}
 	}
 	if err := x.canPay(p.Rate * float64(max(n.members, 1))); err != nil {
 		return err
@@ -135,12 +118,12 @@ func (x *exchange) rentCPULocked(p *pod, r *cpuRequest, n need) error {
 	if err := x.acct.mayUse(p.Cloud, ""); err != nil {
 		return err
 	}
-	p.Rate = f.Secure * float64(r.vcpu)
-	p.CPU = &podCPU{ID: f.ID, VCPU: r.vcpu, Memory: f.memory(r.vcpu)}
+	p.Rate = f.Secure * float64(r.VCPU)
+	p.CPU = &podCPU{ID: f.ID, VCPU: r.VCPU, Memory: f.memory(r.VCPU)}
 	if err := x.canPay(p.Rate); err != nil {
 		return err
 	}
-	p.DC, err = x.s.catalog.placeCPULocked(f, r.vcpu, n)
+	p.DC, err = x.s.catalog.placeCPULocked(f, r.VCPU, n)
 	return err
 }
 

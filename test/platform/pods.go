@@ -36,8 +36,8 @@ func pods() resource[pod] {
 		table:  func(a *account) *table[pod] { return &a.pods },
 		show:   (*exchange).showPod,
 		id:     func(p *pod) *string { return &p.ID },
-		create: writes(podNames(), readPodRequest, (*exchange).rentPodLocked),
-		update: writes(containerNames("name", "templateId", "globalNetworking", "locked", "mounts"), readPodUpdate, (*exchange).changePodLocked),
+		create: writes((*exchange).rentPodLocked),
+		update: writes((*exchange).changePodLocked),
 		fixed:  (*pod).fixed,
 		remove: func(x *exchange, p *pod) error {
 			x.s.terminatePodLocked(x.acct, p, x.now)
@@ -56,15 +56,13 @@ func (p *pod) fixed() error {
 
 // podAction starts, stops, restarts or terminates a pod, if its state allows.
 func (x *exchange) podAction() (reply, error) {
-	action, err := bodyOf(x, []string{"action"}, func(f fields) string {
-		f.require("action")
-		action, _ := f.enum("action", "start", "stop", "restart", "terminate")
-		return action
-	})
+	want, err := bodyOf[struct {
+		Action string `body:"action" need:"yes" enum:"start stop restart terminate"`
+	}](x)
 	if err != nil {
 		return reply{}, err
 	}
-	return pods().change(func(x *exchange, p *pod) (reply, error) { return x.actLocked(p, action) })(x)
+	return pods().change(func(x *exchange, p *pod) (reply, error) { return x.actLocked(p, want.Action) })(x)
 }
 
 func (x *exchange) actLocked(p *pod, action string) (reply, error) {
@@ -94,54 +92,44 @@ func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 	return ok(x.showPod(p)), nil
 }
 
-// podUpdate is the body of a change, checked for its shape only.
+// podUpdate is the body of a change.
 type podUpdate struct {
-	name           *string
-	templateID     *string
-	locked, global *bool
-	mounts         mountsPatch
-	container      containerPatch
-}
-
-func readPodUpdate(f fields) *podUpdate {
-	return &podUpdate{
-		name:       given(f.text("name", 1)),
-		templateID: given(f.text("templateId", 1)),
-		locked:     f.flag("locked"),
-		global:     f.flag("globalNetworking"),
-		mounts:     f.mounts(true),
-		container:  f.container(),
-	}
+	Name       *string     `body:"name" min:"1"`
+	TemplateID *string     `body:"templateId" min:"1"`
+	Locked     *bool       `body:"locked"`
+	Global     *bool       `body:"globalNetworking"`
+	Mounts     mountsPatch `body:"mounts"`
+	containerPatch
 }
 
 // changePodLocked applies a change as a whole or not at all.
 func (x *exchange) changePodLocked(p *pod, u *podUpdate) (func(), error) {
 	base, mode := p.Container, replaceEnv
-	if u.templateID != nil {
-		t, err := x.templateLocked(*u.templateID, false)
+	if u.TemplateID != nil {
+		t, err := x.templateLocked(*u.TemplateID, false)
 		if err != nil {
 			return nil, err
 		}
 		base, mode = t.Container, mergeEnv
 	}
-	changed, err := u.container.over(base, mode)
+	changed, err := u.over(base, mode)
 	if err != nil {
 		return nil, err
 	}
-	mounted, err := u.mounts.forUpdate(p.Mounts)
+	mounted, err := u.Mounts.forUpdate(p.Mounts)
 	if err != nil {
 		return nil, err
 	}
 	if err := x.checkRegistryLocked(changed.Registry); err != nil {
 		return nil, err
 	}
-	if isSet(u.global) && (p.GPU == nil || !x.s.catalog.isNVIDIA(p.GPU.ID) || !x.s.catalog.dcs[p.DC].GlobalNetwork) {
+	if isSet(u.Global) && (p.GPU == nil || !x.s.catalog.isNVIDIA(p.GPU.ID) || !x.s.catalog.dcs[p.DC].GlobalNetwork) {
 		return nil, badRequest("global networking needs an NVIDIA GPU in a data center that offers it")
 	}
 	p.Container, p.Mounts = changed, mounted
-	set(&p.Name, u.name)
-	set(&p.Locked, u.locked)
-	set(&p.Wanted, u.global)
+	set(&p.Name, u.Name)
+	set(&p.Locked, u.Locked)
+	set(&p.Wanted, u.Global)
 	x.s.chargePodLocked(x.acct, p, x.now)
 	return nil, nil
 }

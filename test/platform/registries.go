@@ -36,20 +36,18 @@ func registries() resource[registry] {
 		table: func(a *account) *table[registry] { return &a.registries },
 		show:  (*exchange).showRegistry,
 		id:    func(r *registry) *string { return &r.ID },
-		create: writes([]string{"name", "username", "password"}, readRegistry, func(_ *exchange, r *registry, want registry) (func(), error) {
-			*r = want
+		create: writes(func(_ *exchange, r *registry, want *registryRequest) (func(), error) {
+			r.Name = want.Name
 			return nil, nil
 		}),
 		remove: (*exchange).removeRegistryLocked,
 	}
 }
 
-func readRegistry(f fields) (r registry) {
-	f.require("name", "username", "password")
-	r.Name, _ = f.bounded("name", 191)
-	f.bounded("username", 191)
-	f.bounded("password", 16_384)
-	return r
+type registryRequest struct {
+	Name     string `body:"name" need:"yes" min:"1" max:"191"`
+	Username string `body:"username" need:"yes" min:"1" max:"191"`
+	Password string `body:"password" need:"yes" min:"1" max:"16384"`
 }
 
 // removeRegistryLocked forgets a credential no pod uses; templates silently lose it.
@@ -110,7 +108,7 @@ func delegations() resource[delegation] {
 		table:  func(a *account) *table[delegation] { return &a.delegations },
 		show:   (*exchange).showDelegation,
 		id:     func(d *delegation) *string { return &d.ID },
-		create: writes([]string{"resource", "name"}, readDelegation, (*exchange).delegateLocked),
+		create: writes((*exchange).delegateLocked),
 		remove: func(x *exchange, d *delegation) error {
 			x.acct.delegations.remove(d.ID)
 			return nil
@@ -119,23 +117,17 @@ func delegations() resource[delegation] {
 }
 
 // delegationRequest is the body of a create; resource is an ARN.
-type delegationRequest struct{ resource, name string }
-
-func readDelegation(f fields) (r delegationRequest) {
-	f.require("resource")
-	r.resource, _ = f.text("resource", 0)
-	if f.m["name"] != nil {
-		r.name, _ = f.text("name", 0)
-	}
-	return r
+type delegationRequest struct {
+	Resource string `body:"resource" need:"yes"`
+	Name     string `body:"name" null:"yes"`
 }
 
-func (x *exchange) delegateLocked(d *delegation, want delegationRequest) (func(), error) {
-	parsed, isARN := parseARN(want.resource)
+func (x *exchange) delegateLocked(d *delegation, want *delegationRequest) (func(), error) {
+	parsed, isARN := parseARN(want.Resource)
 	if !isARN {
 		return nil, badRequest("resource must read arn:aws:ecr:<region>:<account>:repository/<name>")
 	}
 	*d = parsed
-	d.Name, d.Account, d.CreatedAt = want.name, x.acct.ID, x.now
+	d.Name, d.Account, d.CreatedAt = want.Name, x.acct.ID, x.now
 	return nil, nil
 }

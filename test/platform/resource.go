@@ -45,25 +45,12 @@ type resource[T any] struct {
 // its id and its place in the table.
 type writer[T any] func(x *exchange) (apply func(v *T) (then func(), err error), err error)
 
-// writes is the writer of a body, which is an object with the named members.
-func writes[T, B any](names []string, read func(fields) B, apply func(x *exchange, v *T, want B) (func(), error)) writer[T] {
+// writes is the writer of a body with the members of B.
+func writes[T, B any](apply func(x *exchange, v *T, want *B) (func(), error)) writer[T] {
 	return func(x *exchange) (func(*T) (func(), error), error) {
-		want, err := bodyOf(x, names, read)
+		want, err := bodyOf[B](x)
 		return func(v *T) (func(), error) { return apply(x, v, want) }, err
 	}
-}
-
-// bodyOf checks the shape of a body, which is an object with the named members.
-func bodyOf[B any](x *exchange, names []string, read func(fields) B) (want B, err error) {
-	body, err := x.decode()
-	if err != nil {
-		return want, err
-	}
-	c := checker{unknown: x.route.unknown}
-	if f, isObject := c.object("$", body, names...); isObject {
-		want = read(f)
-	}
-	return want, c.err()
 }
 
 func (k resource[T]) routes() []route {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -166,6 +167,17 @@ func (x *exchange) openBody() (fields, error) {
 	return fields{c: &checker{}, at: "$", m: m}, err
 }
 
+// jobRequest is the body of a job; times are milliseconds.
+type jobRequest struct {
+	Input  jobInput `body:"input" need:"yes" open:"yes"`
+	Policy struct {
+		ExecutionTimeout int64 `body:"executionTimeout" min:"5000" max:"604800000"`
+		TTL              int64 `body:"ttl" min:"10000" max:"604800000"`
+		LowPriority      bool  `body:"lowPriority"`
+	} `body:"policy" open:"yes"`
+	Webhook string `body:"webhook"`
+}
+
 // parseJob reads a job's body.
 func (x *exchange) parseJob(sync bool) (*job, error) {
 	f, err := x.openBody()
@@ -175,33 +187,17 @@ func (x *exchange) parseJob(sync bool) (*job, error) {
 	if f.m == nil {
 		return nil, badRequest("the request must be a JSON object with an input")
 	}
-	j := &job{Sync: sync, Keep: keepAsync, Input: f.m["input"]}
-	f.require("input")
-	if input, isObject := j.Input.(map[string]any); isObject {
-		j.Script = fields{c: f.c, at: "$.input", m: input}.script()
-	} else if f.has("input") {
-		f.c.add("$.input", "expected object, but got %s", kind(j.Input))
-	}
-	const week = int64(maxExecution / time.Millisecond)
-	exec, ttl := int64(0), int64(24*3600*1000)
-	if p, ok := typed[map[string]any](f, "policy", "object"); ok {
-		policy := fields{c: f.c, at: "$.policy", m: p}
-		exec, _ = policy.integer("executionTimeout", 5000, week)
-		if n, ok := policy.integer("ttl", 10_000, week); ok {
-			ttl = n
-		}
-		j.LowPriority = isSet(policy.flag("lowPriority"))
-	}
-	f.text("webhook", 0)
-	if len(f.c.errs) > 0 {
+	var r jobRequest
+	if f.fill(&r); len(f.c.errs) > 0 {
 		return nil, badRequest("the request is not a job", f.c.errs...)
 	}
-	if j.Calls, err = x.calls(j.Input); err != nil {
-		return nil, err
+	j := &job{
+		Sync: sync, Keep: keepAsync, Input: f.m["input"], Script: r.Input.Script, LowPriority: r.Policy.LowPriority,
+		ExecTimeout: time.Duration(r.Policy.ExecutionTimeout) * time.Millisecond,
+		Expires:     time.Time{}.Add(time.Duration(cmp.Or(r.Policy.TTL, 24*3600*1000)) * time.Millisecond), // relative until it is submitted
 	}
-	j.ExecTimeout = time.Duration(exec) * time.Millisecond
-	j.Expires = time.Time{}.Add(time.Duration(ttl) * time.Millisecond) // relative until it is submitted
-	return j, nil
+	j.Calls, err = x.calls(j.Input)
+	return j, err
 }
 
 // submitLocked puts a job into the queue.

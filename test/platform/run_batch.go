@@ -222,9 +222,10 @@ func (x *exchange) finalizeBatchLocked(e *endpoint, b *batch) error {
 		return err
 	}
 	b.status = batchFinalized
-	var c checker
 	for _, r := range b.requests {
-		r.job = &job{Keep: keepAsync, Input: r.input, Script: fields{c: &c, at: "$.input", m: r.input}.script(), Expires: time.Time{}.Add(24 * time.Hour)}
+		var input jobInput
+		fields{c: &checker{}, at: "$.input", m: r.input}.fill(&input)
+		r.job = &job{Keep: keepAsync, Input: r.input, Script: input.Script, Expires: time.Time{}.Add(24 * time.Hour)}
 		x.submitLocked(e, r.job)
 	}
 	return nil

@@ -96,14 +96,17 @@ func (x *exchange) embeddings() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f.require("model", "input")
-	model, _ := f.text("model", 1)
+	var q struct {
+		Model  string `body:"model" need:"yes" min:"1"`
+		Input  any    `body:"input" need:"yes"`
+		Format string `body:"encoding_format" enum:"float base64"`
+	}
+	f.fill(&q)
 	texts := f.texts("input")
-	format, _ := f.enum("encoding_format", "float", "base64")
 	if len(f.c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for embeddings", f.c.errs...)
 	}
-	if _, err := x.askModel(model, texts); err != nil {
+	if _, err := x.askModel(q.Model, texts); err != nil {
 		return reply{}, err
 	}
 	data, tokens := []embedded{}, 0
@@ -111,7 +114,7 @@ func (x *exchange) embeddings() (reply, error) {
 		words := len(strings.Fields(text))
 		vector := []float32{float32(len(text)), float32(words)}
 		data, tokens = append(data, embedded{"embedding", i, vector}), tokens+words
-		if format == "base64" {
+		if q.Format == "base64" {
 			var raw []byte
 			for _, number := range vector {
 				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(number))
@@ -120,7 +123,7 @@ func (x *exchange) embeddings() (reply, error) {
 		}
 	}
 	return ok(encoded(map[string]any{
-		"object": "list", "model": model, "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
+		"object": "list", "model": q.Model, "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})), nil
 }
 
@@ -131,20 +134,23 @@ func (x *exchange) responses() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f.require("model", "input")
-	q := completion{n: 1}
-	q.model, _ = f.text("model", 1)
+	var r struct {
+		Model     string `body:"model" need:"yes" min:"1"`
+		Input     any    `body:"input" need:"yes"`
+		MaxTokens int    `body:"max_output_tokens" min:"1"`
+		Stream    bool   `body:"stream"`
+	}
+	f.fill(&r)
 	var prompt string
-	if list, isList := f.m["input"].([]any); isList {
+	if list, isList := r.Input.([]any); isList {
 		prompt = fields{c: f.c, at: "$", m: map[string]any{"messages": list}}.lastMessage()
 	} else {
-		prompt, _ = f.text("input", 0)
+		prompt, _ = typed[string](f, "input", "string")
 	}
-	q.maxTokens = f.whole("max_output_tokens", 1, 1<<20, 1<<20)
-	stream := isSet(f.flag("stream"))
 	if len(f.c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for a response", f.c.errs...)
 	}
+	q := completion{n: 1, model: r.Model, maxTokens: cmp.Or(r.MaxTokens, 1<<20)}
 	j, err := x.askModel(q.model, prompt)
 	if err != nil {
 		return reply{}, err
@@ -160,7 +166,7 @@ func (x *exchange) responses() (reply, error) {
 			"input_tokens_details": map[string]int{"cached_tokens": 0}, "output_tokens_details": map[string]int{"reasoning_tokens": 0},
 		},
 	}
-	if !stream {
+	if !r.Stream {
 		return ok(encoded(whole)), nil
 	}
 	return streamed(func() error {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -22,8 +23,21 @@ type completion struct {
 	format map[string]any
 }
 
+// completionRequest is what completions of text and of chats have in common.
+type completionRequest struct {
+	Model               string `body:"model" min:"1"`
+	MaxTokens           int    `body:"max_tokens" min:"1"`
+	MaxCompletionTokens int    `body:"max_completion_tokens" min:"1"`
+	N                   int    `body:"n" min:"1" max:"128"`
+	Stream              bool   `body:"stream"`
+	StreamOptions       struct {
+		Usage      bool `body:"include_usage"`
+		Continuous any  `body:"continuous_usage_stats"`
+	} `body:"stream_options"`
+}
+
 func (x *exchange) parseCompletion(chat bool) (completion, error) {
-	q := completion{chat: chat, maxTokens: 16}
+	q := completion{chat: chat}
 	f, err := x.openBody()
 	if err != nil {
 		return q, err
@@ -38,15 +52,10 @@ func (x *exchange) parseCompletion(chat bool) (completion, error) {
 		f.require("model", "prompt")
 		q.prompts = f.texts("prompt")
 	}
-	q.model, _ = f.text("model", 1)
-	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		q.maxTokens = f.whole(name, 1, 1<<20, q.maxTokens)
-	}
-	q.n = f.whole("n", 1, 128, 1)
-	q.stream = isSet(f.flag("stream"))
-	if options, ok := f.child("stream_options", "include_usage", "continuous_usage_stats"); ok {
-		q.usage = isSet(options.flag("include_usage"))
-	}
+	var r completionRequest
+	f.fill(&r)
+	q.model, q.n, q.stream, q.usage = r.Model, cmp.Or(r.N, 1), r.Stream, r.StreamOptions.Usage
+	q.maxTokens = cmp.Or(r.MaxCompletionTokens, r.MaxTokens, 16)
 	q.tool, q.format = f.tool(), f.format()
 	if len(f.c.errs) > 0 {
 		return q, badRequest("the request is not a completion", f.c.errs...)
@@ -68,8 +77,9 @@ func (f fields) lastMessage() string {
 			continue
 		}
 		one := fields{c: f.c, at: f.place("messages"), m: m}
-		one.require("role")
-		one.text("role", 1)
+		one.fill(&struct {
+			Role string `body:"role" need:"yes" min:"1"`
+		}{})
 		if m["content"] != nil || m["tool_calls"] == nil && m["function_call"] == nil {
 			text = one.content()
 		}
@@ -82,7 +92,7 @@ func (f fields) content() string {
 	parts, isList := f.m["content"].([]any)
 	if !isList {
 		f.require("content")
-		text, _ := f.text("content", 0)
+		text, _ := typed[string](f, "content", "string")
 		return text
 	}
 	var texts []string

@@ -1,24 +1,21 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// model is one public model: what its input must have, what a generation costs
-// and what comes out.
+// model is one public model: its input, what a generation costs and what comes out.
 type model struct {
-	slug     string
-	required []string
-	check    func(fields)              // further rules; nil is none
-	price    func(fields) float64      // USD
-	output   string                    // the member that carries the result's address
-	fails    func(fields) (why string) // nil never fails
+	slug   string
+	output string // the member that carries the result's address
+	input  interface{ price(usd float64) float64 }
+	usd    float64 // the price of a generation, or of a unit of it
 }
 
 // publicModel finds a public model by the id it is called under.
@@ -32,83 +29,80 @@ func publicModel(slug string) (model, bool) {
 }
 
 func publicModels() []model {
-	flat := func(usd float64) func(fields) float64 { return func(fields) float64 { return usd } }
 	return []model{
-		{
-			slug: "wan-2-2-t2v-720-lora", required: []string{"prompt", "image"}, output: "video_url",
-			check: checkLoraVideo, price: priceLoraVideo, fails: unloadableLora,
-		},
-		{slug: "black-forest-labs-flux-1-schnell", required: []string{"prompt"}, output: "image_url", check: checkSize, price: perMegapixel(0.0024)},
-		{slug: "black-forest-labs-flux-1-dev", required: []string{"prompt"}, output: "image_url", check: checkSize, price: perMegapixel(0.02)},
-		{slug: "black-forest-labs-flux-1-kontext-dev", required: []string{"prompt", "image"}, output: "image_url", price: flat(0.025)},
-		{slug: "p-image-t2i", required: []string{"prompt"}, output: "image_url", price: flat(0.005)},
-		{slug: "minimax-speech-02-hd", required: []string{"prompt"}, output: "audio_url", price: perCharacter(0.05 / 1000)},
+		{"wan-2-2-t2v-720-lora", "video_url", &loraInput{}, 0.07},
+		{"black-forest-labs-flux-1-schnell", "image_url", &sizedInput{}, 0.0024},
+		{"black-forest-labs-flux-1-dev", "image_url", &sizedInput{}, 0.02},
+		{"black-forest-labs-flux-1-kontext-dev", "image_url", &editInput{}, 0.025},
+		{"p-image-t2i", "image_url", &promptInput{}, 0.005},
+		{"minimax-speech-02-hd", "audio_url", &speechInput{}, 0.05 / 1000},
 	}
 }
 
-// checkLoraVideo is the input of image-to-video with motion LoRAs.
-func checkLoraVideo(f fields) {
-	for _, name := range []string{"high_noise_loras", "low_noise_loras"} {
-		list, _ := typed[[]any](f, name, "array")
-		for i, v := range list {
-			at := f.place(name) + "[" + strconv.Itoa(i) + "]"
-			one, ok := f.c.object(at, v, "path", "scale")
-			if !ok {
-				continue
-			}
-			one.require("path", "scale")
-			one.text("path", 1)
-			one.number("scale", -math.MaxFloat64)
-		}
-	}
-	if n, ok := f.integer("duration", 1, 1000); ok && n != 5 && n != 8 {
-		f.c.add(f.place("duration"), "must be 5 or 8, but got %d", n)
-	}
-	f.integer("seed", -1, 1<<53)
-	f.flag("enable_safety_checker")
+type promptInput struct {
+	Prompt string `body:"prompt" need:"yes" min:"1"`
 }
 
-func priceLoraVideo(f fields) float64 {
-	if n, ok := f.integer("duration", 8, 8); ok && n == 8 {
-		return 0.56
-	}
-	return 0.35
+func (*promptInput) price(usd float64) float64 { return usd }
+
+type editInput struct {
+	promptInput
+
+	Image string `body:"image" need:"yes" min:"1"`
 }
 
-// unloadableLora fails for a LoRA under the domain .invalid (RFC 2606), where no
-// file can be. Every other path loads: an address of any scheme, or the name of a
-// file in a model repository.
-func unloadableLora(f fields) string {
-	for _, name := range []string{"high_noise_loras", "low_noise_loras"} {
-		list, _ := f.m[name].([]any)
-		for _, v := range list {
-			m, _ := v.(map[string]any)
-			path, _ := m["path"].(string)
-			if u, err := url.Parse(path); err == nil && strings.HasSuffix(u.Hostname(), ".invalid") {
-				return "failed to load LoRA from " + path
-			}
+// speechInput costs by the character.
+type speechInput struct{ promptInput }
+
+func (i *speechInput) price(usd float64) float64 {
+	return usd * float64(utf8.RuneCountInString(i.Prompt))
+}
+
+// sizedInput costs by the megapixel.
+type sizedInput struct {
+	promptInput
+
+	Width  int `body:"width" min:"64" max:"4096"`
+	Height int `body:"height" min:"64" max:"4096"`
+}
+
+func (i *sizedInput) price(usd float64) float64 {
+	return usd * float64(cmp.Or(i.Width, 1024)) * float64(cmp.Or(i.Height, 1024)) / (1024 * 1024)
+}
+
+// loraInput is the input of image-to-video with motion LoRAs, which costs by the second.
+type loraInput struct {
+	editInput
+
+	High     []lora `body:"high_noise_loras"`
+	Low      []lora `body:"low_noise_loras"`
+	Duration int    `body:"duration" min:"1" max:"1000"`
+	Seed     int64  `body:"seed" min:"-1" max:"9007199254740992"`
+	Checks   bool   `body:"enable_safety_checker"`
+}
+
+type lora struct {
+	Path  string  `body:"path" need:"yes" min:"1"`
+	Scale float64 `body:"scale" need:"yes"`
+}
+
+func (i *loraInput) check(f fields) {
+	if i.Duration = cmp.Or(i.Duration, 5); i.Duration != 5 && i.Duration != 8 {
+		f.c.add(f.place("duration"), "must be 5 or 8, but got %d", i.Duration)
+	}
+}
+
+func (i *loraInput) price(usd float64) float64 { return usd * float64(i.Duration) }
+
+// fault fails for a LoRA under the domain .invalid (RFC 2606), where no file can be. Every
+// other path loads: an address of any scheme, or the name of a file in a model repository.
+func (i *loraInput) fault() string {
+	for _, l := range slices.Concat(i.High, i.Low) {
+		if u, err := url.Parse(l.Path); err == nil && strings.HasSuffix(u.Hostname(), ".invalid") {
+			return "failed to load LoRA from " + l.Path
 		}
 	}
 	return ""
-}
-
-func checkSize(f fields) {
-	f.integer("width", 64, 4096)
-	f.integer("height", 64, 4096)
-}
-
-func perMegapixel(usd float64) func(fields) float64 {
-	return func(f fields) float64 {
-		side := func(name string) float64 { return float64(f.whole(name, 1, 1<<20, 1024)) }
-		return usd * side("width") * side("height") / (1024 * 1024)
-	}
-}
-
-func perCharacter(usd float64) func(fields) float64 {
-	return func(f fields) float64 {
-		text, _ := f.text("prompt", 0)
-		return usd * float64(len([]rune(text)))
-	}
 }
 
 // runPublicLocked takes a generation on: public models have workers of their
@@ -116,25 +110,18 @@ func perCharacter(usd float64) func(fields) float64 {
 func (x *exchange) runPublicLocked(m model, j *job) (reply, error) {
 	input, _ := j.Input.(map[string]any)
 	c := &checker{}
-	f := fields{c: c, at: "$.input", m: input}
-	f.require(m.required...)
-	for _, name := range m.required {
-		f.text(name, 1)
-	}
-	if m.check != nil {
-		m.check(f)
-	}
+	fields{c: c, at: "$.input", m: input}.fill(m.input)
 	if len(c.errs) > 0 {
 		return reply{}, badRequest("the input is not valid", c.errs...)
 	}
-	cost := m.price(f)
+	cost := m.input.price(m.usd)
 	if x.acct.funds.Balance < cost {
 		return reply{}, refuse(http.StatusPaymentRequired, "insufficient balance")
 	}
 	x.identifyJobLocked(j)
 	w := &worker{ID: m.slug + "-worker"}
-	if m.fails != nil && j.Script.Error == "" {
-		j.Script.Error = m.fails(f)
+	if video, isVideo := m.input.(*loraInput); isVideo && j.Script.Error == "" {
+		j.Script.Error = video.fault()
 	}
 	if j.Script.Error == "" && j.Script.Output == nil {
 		j.Script.Output = encoded(map[string]any{

@@ -7,14 +7,9 @@ import (
 // execSandbox runs a command in a sandbox, which counts as activity. A command that fails
 // is answered with 200.
 func (x *exchange) execSandbox() (reply, error) {
-	command, err := bodyOf(x, []string{"command"}, func(f fields) []string {
-		f.require("command")
-		command, isList := f.list("command", nil)
-		if isList && len(command) == 0 {
-			f.c.add(f.place("command"), "must have 1 item or more, but got 0")
-		}
-		return command
-	})
+	want, err := bodyOf[struct {
+		Command []string `body:"command" need:"yes" least:"1"`
+	}](x)
 	if err != nil {
 		return reply{}, err
 	}
@@ -24,7 +19,7 @@ func (x *exchange) execSandbox() (reply, error) {
 		}
 		b.ActiveAt = x.now
 		x.acct.sandboxes.touch(b.ID)
-		output, fault := b.exec(command)
+		output, fault := b.exec(want.Command)
 		return ok(object{"output", output, "error", optional(fault)}), nil
 	})(x)
 }

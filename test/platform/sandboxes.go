@@ -139,14 +139,12 @@ func sandboxes() resource[sandbox] {
 		id:      func(b *sandbox) *string { return &b.ID },
 		unknown: http.StatusBadRequest,
 		create: func(x *exchange) (func(*sandbox) (func(), error), error) {
-			names := []string{
-				"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
-				"idleTimeoutSeconds", "maxLifetimeSeconds",
-			}
 			if x.s.opts.SandboxEgress {
-				names = append(names, "egressMode", "egressAllowlist")
+				return writes((*exchange).rentSandboxLocked)(x)
 			}
-			return writes(names, readSandbox, (*exchange).rentSandboxLocked)(x)
+			return writes(func(x *exchange, b *sandbox, r *sandboxRequest) (func(), error) {
+				return x.rentSandboxLocked(b, &egressRequest{sandboxRequest: *r})
+			})(x)
 		},
 		remove: func(x *exchange, b *sandbox) error {
 			x.s.endSandboxLocked(x.acct, b, x.now, endedDeleted)
@@ -175,64 +173,61 @@ func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
 	}
 }
 
-// sandboxRequest is the body of a create, checked for its shape only.
+// sandboxRequest is the body of a create; numbers are zero if they are left out.
 type sandboxRequest struct {
-	image, template     *string
-	name, flavor, place string
-	vcpu, memory        int // zero is left out
-	env, labels         map[string]string
-	idle, lifetime      int64
-	egress              string
-	allowed             []string
+	Image    *string           `body:"imageName" min:"1"`
+	Template *string           `body:"templateId" min:"1"`
+	Name     string            `body:"name"`
+	Flavor   string            `body:"cpuFlavorId" min:"1"`
+	Place    string            `body:"dataCenterId" min:"1"`
+	VCPU     int               `body:"vcpuCount" min:"1"`
+	Memory   int               `body:"memoryInGb" min:"1"`
+	Env      map[string]string `body:"env"`
+	Labels   map[string]string `body:"labels"`
+	Idle     int64             `body:"idleTimeoutSeconds" min:"1"`
+	Lifetime int64             `body:"maxLifetimeSeconds" min:"1"`
 }
 
-func readSandbox(f fields) (r sandboxRequest) {
-	r.image, r.template = given(f.text("imageName", 1)), given(f.text("templateId", 1))
-	r.name, _ = f.text("name", 0)
-	r.flavor, _ = f.text("cpuFlavorId", 1)
-	r.place, _ = f.text("dataCenterId", 1)
-	r.vcpu = f.whole("vcpuCount", 1, 1<<20, 0)
-	r.memory = f.whole("memoryInGb", 1, 1<<20, 0)
-	r.env, r.labels = f.textMap("env"), f.textMap("labels")
-	r.idle, _ = f.integer("idleTimeoutSeconds", 1, 1<<40)
-	r.lifetime, _ = f.integer("maxLifetimeSeconds", 1, 1<<40)
-	r.egress, _ = f.enum("egressMode", "ALLOW_ALL", "ALLOW_LIST", "DENY_ALL")
-	r.allowed, _ = f.list("egressAllowlist", nil)
-	return r
+// egressRequest is sandboxRequest with Options.SandboxEgress.
+type egressRequest struct {
+	sandboxRequest
+
+	Egress  string   `body:"egressMode" enum:"ALLOW_ALL ALLOW_LIST DENY_ALL"`
+	Allowed []string `body:"egressAllowlist"`
 }
 
 // rentSandboxLocked applies the rules of a create: image or template, names, access,
 // money, capacity. The clocks are clamped silently.
-func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), error) {
-	if (r.image == nil) == (r.template == nil) {
+func (x *exchange) rentSandboxLocked(b *sandbox, r *egressRequest) (func(), error) {
+	if (r.Image == nil) == (r.Template == nil) {
 		return nil, badRequest("exactly one of imageName and templateId must be given")
 	}
 	t := &template{}
-	if r.template != nil {
-		if t = x.s.readableTemplateLocked(x.acct, *r.template); t == nil {
-			return nil, invalid("$.templateId: no template is called '" + *r.template + "'")
+	if r.Template != nil {
+		if t = x.s.readableTemplateLocked(x.acct, *r.Template); t == nil {
+			return nil, invalid("$.templateId: no template is called '" + *r.Template + "'")
 		}
-		r.image = &t.Container.Image
+		r.Image = &t.Container.Image
 	}
-	f := x.s.catalog.cpus[cmp.Or(r.flavor, sandboxFlavor)]
+	f := x.s.catalog.cpus[cmp.Or(r.Flavor, sandboxFlavor)]
 	if f == nil {
-		return nil, invalid("$.cpuFlavorId: no CPU flavor is called '" + cmp.Or(r.flavor, sandboxFlavor) + "'")
+		return nil, invalid("$.cpuFlavorId: no CPU flavor is called '" + cmp.Or(r.Flavor, sandboxFlavor) + "'")
 	}
-	if r.place != "" && x.s.catalog.dcs[r.place] == nil {
-		return nil, invalid("$.dataCenterId: no data center is called '" + r.place + "'")
+	if r.Place != "" && x.s.catalog.dcs[r.Place] == nil {
+		return nil, invalid("$.dataCenterId: no data center is called '" + r.Place + "'")
 	}
 	*b = sandbox{
-		Name: r.name, Template: t.ID, Image: *r.image, Flavor: f.ID, VCPU: cmp.Or(r.vcpu, sandboxVCPU), Labels: r.labels,
-		Egress: r.egress, Allowed: r.allowed, CreatedAt: x.now, ActiveAt: x.now, RunsAt: x.now.Add(x.s.timing.Provision),
-		Idle:     min(cmp.Or(r.idle, defaultSandboxIdle), x.acct.maxIdle),
-		Lifetime: min(cmp.Or(r.lifetime, defaultSandboxLifetime), x.acct.maxLifetime),
-		Booted:   x.acct.bootedLocked(mergedEnv(t.Container.Env, r.env, mergeEnv)),
+		Name: r.Name, Template: t.ID, Image: *r.Image, Flavor: f.ID, VCPU: cmp.Or(r.VCPU, sandboxVCPU), Labels: r.Labels,
+		Egress: r.Egress, Allowed: r.Allowed, CreatedAt: x.now, ActiveAt: x.now, RunsAt: x.now.Add(x.s.timing.Provision),
+		Idle:     min(cmp.Or(r.Idle, defaultSandboxIdle), x.acct.maxIdle),
+		Lifetime: min(cmp.Or(r.Lifetime, defaultSandboxLifetime), x.acct.maxLifetime),
+		Booted:   x.acct.bootedLocked(mergedEnv(t.Container.Env, r.Env, mergeEnv)),
 	}
-	b.Memory, b.UpAt = cmp.Or(r.memory, f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
+	b.Memory, b.UpAt = cmp.Or(r.Memory, f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
 	return func() {
 		b.Name = cmp.Or(b.Name, "sandbox-"+b.ID)
 		x.acct.chargeLocked(meterSandbox, b.ID, amounts{sandboxAmount: b.rate()}, x.now)
-	}, x.placeSandboxLocked(b, f, r.place)
+	}, x.placeSandboxLocked(b, f, r.Place)
 }
 
 // placeSandboxLocked takes the machine of a sandbox, in the data center that is preferred

@@ -15,7 +15,6 @@ const (
 	// secretMark separates the platform's name from the secret's in a placeholder.
 	secretMark = "_SECRET_"
 
-	maxSecretName  = 191
 	maxDescription = 65_535 // bytes
 )
 
@@ -41,8 +40,8 @@ func secrets() resource[secret] {
 		table:  func(a *account) *table[secret] { return &a.secrets },
 		show:   (*exchange).showSecret,
 		id:     func(s *secret) *string { return &s.ID },
-		create: writes([]string{"name", "value", "description"}, readSecret, (*exchange).makeSecretLocked),
-		update: writes([]string{"value", "description"}, readSecretChange, (*exchange).changeSecretLocked),
+		create: writes((*exchange).makeSecretLocked),
+		update: writes((*exchange).changeSecretLocked),
 		remove: func(x *exchange, s *secret) error {
 			x.acct.secrets.remove(s.ID)
 			return nil
@@ -56,64 +55,60 @@ func secretFilter(_ *exchange, p *params) func(*secret) bool {
 	return func(s *secret) bool { return !given || strings.EqualFold(s.Name, name) }
 }
 
-// secretRequest is the body of a create or a change, checked for its shape only; nil is
-// left out.
+// secretRequest is the body of a create.
 type secretRequest struct {
-	name               string
-	value, description *string
+	Name        string `body:"name" need:"yes" min:"1" max:"191" form:"secret name"`
+	Value       string `body:"value" need:"yes" min:"1"`
+	Description string `body:"description" form:"secret description"`
 }
 
-func readSecret(f fields) secretRequest {
-	f.require("name", "value")
-	r := readSecretValue(f)
-	if name, ok := f.bounded("name", maxSecretName); ok {
-		if !secretName.MatchString(name) {
-			f.c.add(f.place("name"), "must match %s", secretName)
-		}
-		r.name = name
+// secretChange is the body of a change.
+type secretChange struct {
+	Value       *string `body:"value" min:"1"`
+	Description *string `body:"description" form:"secret description"`
+}
+
+func (*secretChange) check(f fields) { f.atLeastOne() }
+
+func checkSecretName(s string) string {
+	if !secretName.MatchString(s) {
+		return "must match " + secretName.String()
 	}
-	return r
+	return ""
 }
 
-func readSecretChange(f fields) secretRequest {
-	f.atLeastOne()
-	return readSecretValue(f)
-}
-
-func readSecretValue(f fields) secretRequest {
-	r := secretRequest{value: given(f.text("value", 1)), description: given(f.text("description", 0))}
-	if r.description != nil && len(*r.description) > maxDescription {
-		f.c.add(f.place("description"), "must be %d bytes or shorter", maxDescription)
+func checkDescription(s string) string {
+	if len(s) > maxDescription {
+		return fmt.Sprintf("must be %d bytes or shorter", maxDescription)
 	}
-	return r
+	return ""
 }
 
 // secretName is the form of a name.
 var secretName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`)
 
-func (x *exchange) makeSecretLocked(s *secret, want secretRequest) (func(), error) {
-	if strings.HasPrefix(strings.ToLower(want.name), reservedPrefix) {
-		return nil, badRequest("the name of a secret must not start with '" + want.name[:len(reservedPrefix)] + "'")
+func (x *exchange) makeSecretLocked(s *secret, want *secretRequest) (func(), error) {
+	if strings.HasPrefix(strings.ToLower(want.Name), reservedPrefix) {
+		return nil, badRequest("the name of a secret must not start with '" + want.Name[:len(reservedPrefix)] + "'")
 	}
-	if x.acct.secretLocked(want.name) != nil {
+	if x.acct.secretLocked(want.Name) != nil {
 		return nil, conflict("a secret with this name exists")
 	}
-	*s = secret{Name: want.name, Value: *want.value, CreatedAt: x.now, RotatedAt: x.now}
-	set(&s.Description, want.description)
+	*s = secret{Name: want.Name, Value: want.Value, Description: want.Description, CreatedAt: x.now, RotatedAt: x.now}
 	return nil, nil
 }
 
 // changeSecretLocked sets the value, then the description. It is not atomic: FaultHalf
 // fails it after the value has been set.
-func (x *exchange) changeSecretLocked(s *secret, want secretRequest) (func(), error) {
-	if want.value != nil {
-		s.Value, s.RotatedAt = *want.value, x.now
+func (x *exchange) changeSecretLocked(s *secret, want *secretChange) (func(), error) {
+	if want.Value != nil {
+		s.Value, s.RotatedAt = *want.Value, x.now
 		x.acct.secrets.touch(s.ID)
 	}
-	if want.description != nil && x.half != 0 {
+	if want.Description != nil && x.half != 0 {
 		return nil, refuse(x.half, "the description could not be set")
 	}
-	set(&s.Description, want.description)
+	set(&s.Description, want.Description)
 	return nil, nil
 }
 

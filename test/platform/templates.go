@@ -122,56 +122,41 @@ func (x *exchange) showTemplate(t *template) object {
 		"startSsh", t.SSH, "startJupyter", t.Jupyter, "allowedCudaVersions", t.CUDA)
 }
 
-// templateRequest is the body of a create or a change, checked for its shape
-// only; nil is left out.
+// templateRequest is the body of a create or a change.
 type templateRequest struct {
-	name, category         *string
-	serverless, public     *bool
-	startSSH, startJupyter *bool
-	cuda                   *[]string
-	mounts                 mountsPatch
-	container              containerPatch
+	Name       *string   `body:"name" min:"1"`
+	Serverless *bool     `body:"serverless"`
+	Public     *bool     `body:"public"`
+	SSH        *bool     `body:"startSsh"`
+	Jupyter    *bool     `body:"startJupyter"`
+	CUDA       *[]string `body:"allowedCudaVersions" form:"CUDA version"`
+	Mounts     struct {
+		Persistent *persistentMount `body:"persistent"`
+	} `body:"mounts"`
+	containerPatch
+
+	Category *string `body:"category" enum:"CPU NVIDIA AMD"`
 }
 
-func templateNames() []string {
-	return containerNames("name", "allowedCudaVersions", "category", "mounts", "public", "serverless", "startJupyter", "startSsh")
-}
+// newTemplate is the body of a create.
+type newTemplate struct{ templateRequest }
 
-func readTemplate(f fields) *templateRequest {
-	return &templateRequest{
-		name:         given(f.text("name", 1)),
-		serverless:   f.flag("serverless"),
-		public:       f.flag("public"),
-		startSSH:     f.flag("startSsh"),
-		startJupyter: f.flag("startJupyter"),
-		cuda:         given(f.list("allowedCudaVersions", cudaVersion)),
-		mounts:       f.mounts(false),
-		container:    f.container(),
-		category:     given(f.enum("category", "CPU", "NVIDIA", "AMD")),
-	}
-}
+func (*newTemplate) check(f fields) { f.require("name", "image") }
 
-func readNewTemplate(f fields) *templateRequest {
-	f.require("name", "image")
-	return readTemplate(f)
-}
-
-// over applies a request to a template.
-func (r *templateRequest) over(t template) (template, error) {
+// overTemplate applies a request to a template.
+func (r *templateRequest) overTemplate(t template) (template, error) {
 	var err error
-	if t.Container, err = r.container.over(t.Container, replaceEnv); err != nil {
+	if t.Container, err = r.over(t.Container, replaceEnv); err != nil {
 		return t, err
 	}
-	set(&t.Name, r.name)
-	set(&t.Category, r.category)
-	set(&t.Serverless, r.serverless)
-	set(&t.Public, r.public)
-	set(&t.SSH, r.startSSH)
-	set(&t.Jupyter, r.startJupyter)
-	set(&t.CUDA, r.cuda)
-	if r.mounts.Persistent != nil {
-		t.Persistent = r.mounts.Persistent
-	}
+	set(&t.Name, r.Name)
+	set(&t.Category, r.Category)
+	set(&t.Serverless, r.Serverless)
+	set(&t.Public, r.Public)
+	set(&t.SSH, r.SSH)
+	set(&t.Jupyter, r.Jupyter)
+	set(&t.CUDA, r.CUDA)
+	t.Persistent = cmp.Or(r.Mounts.Persistent, t.Persistent)
 	return t, nil
 }
 
@@ -189,20 +174,20 @@ func templates() resource[template] {
 		show:   (*exchange).showTemplate,
 		id:     func(t *template) *string { return &t.ID },
 		find:   func(x *exchange, id string) *template { return x.s.readableTemplateLocked(x.acct, id) },
-		create: writes(templateNames(), readNewTemplate, (*exchange).makeTemplateLocked),
-		update: writes(templateNames(), readTemplate, (*exchange).changeTemplateLocked),
+		create: writes((*exchange).makeTemplateLocked),
+		update: writes((*exchange).changeTemplateLocked),
 		remove: (*exchange).removeTemplateLocked,
 	}
 }
 
-func (x *exchange) makeTemplateLocked(t *template, want *templateRequest) (func(), error) {
+func (x *exchange) makeTemplateLocked(t *template, want *newTemplate) (func(), error) {
 	*t = template{Container: container{Disk: defaultDisk}, Category: "NVIDIA", SSH: true, Jupyter: true}
-	return x.changeTemplateLocked(t, want)
+	return x.changeTemplateLocked(t, &want.templateRequest)
 }
 
 // changeTemplateLocked changes an own template; what was made from it stays.
 func (x *exchange) changeTemplateLocked(t *template, want *templateRequest) (func(), error) {
-	changed, err := want.over(*t)
+	changed, err := want.overTemplate(*t)
 	if err != nil {
 		return nil, err
 	}

@@ -5,19 +5,14 @@ import "slices"
 // volume is a network volume: storage in one data center that outlives what it
 // is mounted into, and is paid for until it is deleted.
 type volume struct {
-	ID, Name   string
-	Size       int64 // GB
-	DataCenter string
-	Tier       string
+	ID         string
+	Name       string `body:"name" need:"yes" min:"1"`
+	Size       int64  `body:"size" need:"yes" min:"10" max:"4096"` // GB
+	DataCenter string `body:"dataCenter" need:"yes" min:"1"`
+	Tier       string `body:"type" enum:"STANDARD HIGH_PERFORMANCE"`
 }
 
-const (
-	tierStandard = "STANDARD"
-	tierHigh     = "HIGH_PERFORMANCE"
-
-	minVolume = 10
-	maxVolume = 4096
-)
+const tierHigh = "HIGH_PERFORMANCE"
 
 func (x *exchange) showVolume(v *volume) object {
 	return object{"id", v.ID, "name", v.Name, "size", v.Size, "dataCenter", v.DataCenter, "type", v.Tier}
@@ -42,23 +37,14 @@ func volumes() resource[volume] {
 		table:  func(a *account) *table[volume] { return &a.volumes },
 		show:   (*exchange).showVolume,
 		id:     func(v *volume) *string { return &v.ID },
-		create: writes([]string{"name", "size", "dataCenter", "type"}, readVolume, (*exchange).makeVolumeLocked),
-		update: writes([]string{"name", "size"}, readVolumeChange, (*exchange).changeVolumeLocked),
+		create: writes((*exchange).makeVolumeLocked),
+		update: writes((*exchange).changeVolumeLocked),
 		remove: (*exchange).removeVolumeLocked,
 	}
 }
 
-func readVolume(f fields) (v volume) {
-	f.require("name", "size", "dataCenter")
-	v.Name, _ = f.text("name", 1)
-	v.Size, _ = f.integer("size", minVolume, maxVolume)
-	v.DataCenter, _ = f.text("dataCenter", 1)
-	v.Tier, _ = f.enum("type", tierStandard, tierHigh)
-	return v
-}
-
-func (x *exchange) makeVolumeLocked(v *volume, want volume) (then func(), err error) {
-	*v = want
+func (x *exchange) makeVolumeLocked(v, want *volume) (then func(), err error) {
+	*v = *want
 	if v.Tier, err = x.s.catalog.tier(v.DataCenter, v.Tier); err != nil {
 		return nil, err
 	}
@@ -81,29 +67,24 @@ func (c *catalog) tier(dataCenter, tier string) (string, error) {
 
 // volumeChange is what a change names; a size of 0 is none.
 type volumeChange struct {
-	name *string
-	size int64
+	Name *string `body:"name" min:"1"`
+	Size int64   `body:"size" min:"10" max:"4096"`
 }
 
-func readVolumeChange(f fields) (w volumeChange) {
-	f.atLeastOne()
-	w.name = given(f.text("name", 1))
-	w.size, _ = f.integer("size", minVolume, maxVolume)
-	return w
-}
+func (*volumeChange) check(f fields) { f.atLeastOne() }
 
-func (x *exchange) changeVolumeLocked(v *volume, want volumeChange) (func(), error) {
-	if want.size != 0 && want.size < v.Size {
+func (x *exchange) changeVolumeLocked(v *volume, want *volumeChange) (func(), error) {
+	if want.Size != 0 && want.Size < v.Size {
 		return nil, badRequest("a network volume cannot shrink")
 	}
 	grown := *v
-	grown.Size = max(want.size, v.Size)
+	grown.Size = max(want.Size, v.Size)
 	if grown.Size > v.Size {
 		if err := x.canPay(grown.rate().total()); err != nil {
 			return nil, err
 		}
 	}
-	set(&grown.Name, want.name)
+	set(&grown.Name, want.Name)
 	*v = grown
 	x.acct.chargeLocked(meterVolume, v.ID, v.rate(), x.now)
 	return nil, nil
