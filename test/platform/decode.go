@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -15,103 +17,58 @@ import (
 // except the free-form input of a job.
 const maxDepth = 100
 
+// unreadable is the detail of refusals of what is not the JSON, or the query, that an operation takes.
+const unreadable = "request could not be processed"
+
 // decode reads body as exactly one JSON value: map[string]any, []any, string,
 // bool, nil or json.Number. A repeated name, bytes that are not UTF-8, anything
 // after the value and nesting beyond maxDepth are refused with 400.
 func decode(body []byte) (any, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, badRequest("request could not be processed", "$: a JSON body is required")
+		return nil, badRequest(unreadable, "$: a JSON body is required")
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	v, err := decodeValue(d, 0)
-	if err == nil {
-		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
-			err = errors.New("$: text after the JSON value")
-		}
-	}
+	var v any
+	err := jsonv2.UnmarshalDecode(d, &v, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(decodeNumber)))
 	if err != nil {
-		return nil, badRequest("request could not be processed", syntaxFault(err))
+		return nil, syntaxFault(err)
+	}
+	if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
+		return nil, badRequest(unreadable, "$: text after the JSON value")
 	}
 	return v, nil
 }
 
-func decodeValue(d *jsontext.Decoder, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("%s: nested deeper than %d levels", location(d.StackPointer()), maxDepth)
+// decodeNumber decodes a number of any size as it is written, and leaves other values to the library.
+func decodeNumber(d *jsontext.Decoder, v *any) error {
+	switch {
+	case d.StackDepth() > maxDepth:
+		return badRequest(unreadable, fmt.Sprintf("%s: nested deeper than %d levels", location(d.StackPointer()), maxDepth))
+	case d.PeekKind() != '0':
+		return errors.ErrUnsupported
 	}
-	tok, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch tok.Kind() {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return tok.Bool(), nil
-	case '"':
-		return tok.String(), nil
-	case '0':
-		return json.Number(tok.String()), nil
-	case '[':
-		return decodeArray(d, depth)
-	default:
-		return decodeObject(d, depth)
-	}
-}
-
-func decodeArray(d *jsontext.Decoder, depth int) (any, error) {
-	list := []any{}
-	for d.PeekKind() != ']' {
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := d.ReadToken()
-	return list, err
-}
-
-func decodeObject(d *jsontext.Decoder, depth int) (any, error) {
-	object := map[string]any{}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String() // the token is only good until the next one
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		object[key] = v
-	}
-	_, err := d.ReadToken()
-	return object, err
+	token, err := d.ReadToken()
+	*v = json.Number(token.String())
+	return err
 }
 
 // syntaxFault says where and why the text is not the JSON we take.
-func syntaxFault(err error) string {
+func syntaxFault(err error) *problem {
+	deep, isDeep := errors.AsType[*problem](err)
 	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "$: the JSON text ends too early"
-	case !located:
-		return err.Error()
+	case isDeep:
+		return deep
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return location(syntax.JSONPointer) + ": this name appears more than once"
+		return badRequest(unreadable, location(syntax.JSONPointer)+": this name appears more than once")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), !located:
+		return badRequest(unreadable, "$: the JSON text ends too early")
 	default:
-		return fmt.Sprintf("%s: not valid JSON at byte %d: %v", location(syntax.JSONPointer), syntax.ByteOffset, syntax.Err)
+		return badRequest(unreadable, fmt.Sprintf("%s: not valid JSON at byte %d: %v", location(syntax.JSONPointer), syntax.ByteOffset, syntax.Err))
 	}
 }
 
 // location turns a JSON pointer into the way the platform names places: $.a.b.
 func location(p jsontext.Pointer) string {
-	var b strings.Builder
-	b.WriteByte('$')
-	for token := range p.Tokens() {
-		b.WriteByte('.')
-		b.WriteString(token)
-	}
-	return b.String()
+	return strings.Join(append([]string{"$"}, slices.Collect(p.Tokens())...), ".")
 }

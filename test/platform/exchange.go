@@ -214,7 +214,7 @@ func (x *exchange) admit(r *http.Request) error {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return badRequest("request could not be processed", "query: not a valid query string")
+		return badRequest(unreadable, "query: not a valid query string")
 	}
 	x.query = query
 	if !x.s.opts.Strict || x.surface.freeForm {
@@ -227,21 +227,21 @@ func (x *exchange) admitStrictly(r *http.Request) error {
 	for name, values := range x.query {
 		repeatable := slices.Contains(x.route.query, name+repeated)
 		if !repeatable && !slices.Contains(x.route.query, name) {
-			return badRequest("request could not be processed", "query."+name+": no such parameter")
+			return badRequest(unreadable, "query."+name+": no such parameter")
 		}
 		if len(values) > 1 && !repeatable {
-			return badRequest("request could not be processed", "query."+name+": given more than once")
+			return badRequest(unreadable, "query."+name+": given more than once")
 		}
 	}
 	if len(x.raw) == 0 {
 		return nil
 	}
 	if !x.route.body {
-		return badRequest("request could not be processed", "$: this operation takes no body")
+		return badRequest(unreadable, "$: this operation takes no body")
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		return badRequest("request could not be processed", "Content-Type: must be application/json")
+		return badRequest(unreadable, "Content-Type: must be application/json")
 	}
 	return x.described()
 }

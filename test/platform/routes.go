@@ -130,7 +130,7 @@ func (t *routeTable) match(r *http.Request) (matched, error) {
 	for _, p := range t.byLength[len(segments)] {
 		params, fits, err := p.fit(segments)
 		if err != nil {
-			return matched{}, badRequest("request could not be processed", "path: not a valid escape")
+			return matched{}, badRequest(unreadable, "path: not a valid escape")
 		}
 		if !fits {
 			continue
