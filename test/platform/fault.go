@@ -175,7 +175,7 @@ func newFaults(o Options) *faults {
 func (f *faults) resetLocked(o Options) {
 	f.rand = rand.New(rand.NewPCG(o.Seed, 2))
 	f.list = nil
-	f.latency = map[string]time.Duration{"": max(o.Latency, 0)}
+	f.latency = map[string]time.Duration{"": 0}
 }
 
 // pick returns the first fault that hits a call, and spends one of its times.

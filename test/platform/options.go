@@ -17,7 +17,7 @@ const DefaultBalance = 1000.0
 const DefaultKeepCalls = 10_000
 
 // Options says what an emulator is made of. The zero value is usable: real
-// time, the default catalog, one account with [DefaultKey], no latency.
+// time, the default catalog, one account with [DefaultKey].
 type Options struct {
 	// Accounts are the customers the emulator knows. None means one, with id
 	// "default" and key DefaultKey. Ids and keys must be unique.
@@ -49,10 +49,6 @@ type Options struct {
 	// SandboxEgress is a platform whose sandboxes take egressMode and egressAllowlist, and
 	// show them. Without it both are unknown fields, as at the platform.
 	SandboxEgress bool
-
-	// Latency delays every answer by this much real time. Single operations
-	// are delayed with Server.SetLatency.
-	Latency time.Duration
 
 	// Timing is how long resources take to come up, on the emulator's clock.
 	Timing Timing

@@ -6,33 +6,24 @@ import (
 	"strconv"
 )
 
-// listPods answers a page of the account's pods, newest first; members of clusters only
-// when they are asked for.
-func (x *exchange) listPods() (reply, error) {
-	p := &params{q: x.query}
-	members := p.flag("includeClusterPods")
-	pg := x.page(p, maxPage, "includeClusterPods="+strconv.FormatBool(isSet(members)))
-	if err := p.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	shown := func(p *pod) bool { return isSet(members) || p.Cluster == nil }
-	return ok(pods().listPage(x, pg, shown)), nil
+// podFilter shows members of clusters only when they are asked for.
+func podFilter(_ *exchange, p *params) (shown func(*pod) bool, scope string) {
+	members := isSet(p.flag("includeClusterPods"))
+	return func(p *pod) bool { return members || p.Cluster == nil }, "includeClusterPods=" + strconv.FormatBool(members)
 }
 
 // podRoutes is every operation on pods.
 func podRoutes() []route {
 	return append(pods().routes(),
 		getRoute("/v2/pods/{id}/logs", "getPodLogs", logs(pods(), (*exchange).podLogLocked), logParameters()...),
-		changeRoute(http.MethodPost, "/v2/pods/{id}/action", "podAction", (*exchange).podAction),
+		changeRoute(http.MethodPost, "/v2/pods/{id}/action", "podAction", withBody(pods().change, (*exchange).actLocked)),
 	)
 }
 
 func pods() resource[pod] {
 	return resource[pod]{
 		one: "Pod", many: "Pods", path: "/v2/pods", member: "pods", noun: "pod", paged: true,
-		list: (*exchange).listPods, query: []string{"includeClusterPods"},
+		query: []string{"includeClusterPods"}, filter: podFilter,
 		table:  func(a *account) *table[pod] { return &a.pods },
 		show:   (*exchange).showPod,
 		id:     func(p *pod) *string { return &p.ID },
@@ -54,23 +45,18 @@ func (p *pod) fixed() error {
 	return conflict("the pod is a member of cluster " + p.Cluster.ID + " and changes with it only")
 }
 
-// podAction starts, stops, restarts or terminates a pod, if its state allows.
-func (x *exchange) podAction() (reply, error) {
-	want, err := bodyOf[struct {
-		Action string `body:"action" need:"yes" enum:"start stop restart terminate"`
-	}](x)
-	if err != nil {
-		return reply{}, err
-	}
-	return pods().change(func(x *exchange, p *pod) (reply, error) { return x.actLocked(p, want.Action) })(x)
+// podAction is the body of an action.
+type podAction struct {
+	Action string `body:"action" need:"yes" enum:"start stop restart terminate"`
 }
 
-func (x *exchange) actLocked(p *pod, action string) (reply, error) {
+// actLocked starts, stops, restarts or terminates a pod, if its state allows.
+func (x *exchange) actLocked(p *pod, want *podAction) (reply, error) {
 	status := p.statusAt(x.now)
-	if !slices.Contains(actions(status), action) {
-		return reply{}, conflict("the pod is " + status + ": " + action + " is not possible")
+	if !slices.Contains(actions(status), want.Action) {
+		return reply{}, conflict("the pod is " + status + ": " + want.Action + " is not possible")
 	}
-	switch action {
+	switch want.Action {
 	case "start":
 		if err := x.canPay(p.Rate); err != nil {
 			return reply{}, err

@@ -21,12 +21,11 @@ type resource[T any] struct {
 	show               func(x *exchange, v *T) object
 	id                 func(v *T) *string
 
-	// list stands in for the plain list, and query is what it takes.
-	list  handler
-	query []string
-	// filter reads the parameters of a list that is not paged, and selects the records that
-	// it shows; nil shows all. The selection is called with the state in hand.
-	filter func(x *exchange, p *params) func(v *T) bool
+	// query are the parameters of the list. filter reads them, and selects the records that the list
+	// shows; nil shows all. The selection is called with the state in hand. scope is the text of the
+	// parameters in cursors.
+	query  []string
+	filter func(x *exchange, p *params) (shown func(v *T) bool, scope string)
 	// find is a look at the records that can be shown beside those of the account; nil is none.
 	find func(x *exchange, id string) *T
 	// paged is set for a list that is paged; others are always whole.
@@ -54,16 +53,13 @@ func writes[T, B any](apply func(x *exchange, v *T, want *B) (func(), error)) wr
 }
 
 func (k resource[T]) routes() []route {
-	item, list, query := k.path+"/{id}", k.list, k.query
-	if list == nil {
-		list = k.listAll
-	}
+	item, query := k.path+"/{id}", k.query
 	if k.paged {
 		query = pageParameters(query...)
 	}
 	create := changeRoute(http.MethodPost, k.path, "create"+k.one, k.createOne)
 	create.unknown = k.unknown
-	routes := []route{getRoute(k.path, "list"+k.many, list, query...), create, getRoute(item, "get"+k.one, k.getOne)}
+	routes := []route{getRoute(k.path, "list"+k.many, k.listAll, query...), create, getRoute(item, "get"+k.one, k.getOne)}
 	if k.update != nil {
 		routes = append(routes, changeRoute(http.MethodPatch, item, "update"+k.one, k.updateOne))
 	}
@@ -71,30 +67,25 @@ func (k resource[T]) routes() []route {
 }
 
 func (k resource[T]) listAll(x *exchange) (reply, error) {
-	p, pg, shown := &params{q: x.query}, page{}, func(*T) bool { return true }
-	switch {
-	case k.paged:
-		pg = x.page(p, maxPage, "")
-	case k.filter != nil:
-		shown = k.filter(x, p)
+	p, pg, scope, shown := &params{q: x.query}, page{}, "", func(*T) bool { return true }
+	if k.filter != nil {
+		shown, scope = k.filter(x, p)
+	}
+	if k.paged {
+		pg = x.page(p, maxPage, scope)
 	}
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
+	t, show := k.table(x.acct), func(v *T) object { return k.show(x, v) }
 	if k.paged {
-		return ok(k.listPage(x, pg, shown)), nil
+		place := func(v *T) uint64 { return t.seqs[*k.id(v)] }
+		return ok(paged(pg, k.member, t.order, place, shown, show)), nil
 	}
-	list := slices.DeleteFunc(slices.Clone(k.table(x.acct).order), func(v *T) bool { return !shown(v) })
-	return ok(object{k.member, objects(list, func(v *T) object { return k.show(x, v) })}), nil
-}
-
-// listPage is a page of the records of the account.
-func (k resource[T]) listPage(x *exchange, pg page, shown func(*T) bool) object {
-	t := k.table(x.acct)
-	place := func(v *T) uint64 { return t.seqs[*k.id(v)] }
-	return paged(pg, k.member, t.order, place, shown, func(v *T) object { return k.show(x, v) })
+	list := slices.DeleteFunc(slices.Clone(t.order), func(v *T) bool { return !shown(v) })
+	return ok(object{k.member, objects(list, show)}), nil
 }
 
 func (k resource[T]) createOne(x *exchange) (reply, error) {
@@ -188,6 +179,17 @@ func (k resource[T]) on(f func(x *exchange, v *T) (reply, error)) handler {
 		}
 		return f(x, v)
 	})
+}
+
+// withBody reads the body of an operation before the state is taken.
+func withBody[T, B any](on func(f func(x *exchange, v *T) (reply, error)) handler, f func(x *exchange, v *T, want *B) (reply, error)) handler {
+	return func(x *exchange) (reply, error) {
+		want, err := bodyOf[B](x)
+		if err != nil {
+			return reply{}, err
+		}
+		return on(func(x *exchange, v *T) (reply, error) { return f(x, v, want) })(x)
+	}
 }
 
 // locked is an operation that has the state in hand from its start to its end.

@@ -59,16 +59,6 @@ func restRoutes() []route {
 	)
 }
 
-// Operations returns the operationId of every operation the emulator has on the
-// REST API, in the order of its route list.
-func Operations() []string {
-	var ids []string
-	for _, r := range restRoutes() {
-		ids = append(ids, r.operation)
-	}
-	return ids
-}
-
 // routeTable finds routes segment by segment.
 type routeTable struct {
 	byLength map[int][]*pattern // patterns by number of segments, in list order

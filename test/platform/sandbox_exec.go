@@ -4,24 +4,21 @@ import (
 	"strings"
 )
 
-// execSandbox runs a command in a sandbox, which counts as activity. A command that fails
+// sandboxCommand is the body of an exec.
+type sandboxCommand struct {
+	Command []string `body:"command" need:"yes" least:"1"`
+}
+
+// execLocked runs a command in a sandbox, which counts as activity. A command that fails
 // is answered with 200.
-func (x *exchange) execSandbox() (reply, error) {
-	want, err := bodyOf[struct {
-		Command []string `body:"command" need:"yes" least:"1"`
-	}](x)
-	if err != nil {
+func (x *exchange) execLocked(b *sandbox, want *sandboxCommand) (reply, error) {
+	if err := x.upLocked(b); err != nil {
 		return reply{}, err
 	}
-	return sandboxes().on(func(x *exchange, b *sandbox) (reply, error) {
-		if err := x.upLocked(b); err != nil {
-			return reply{}, err
-		}
-		b.ActiveAt = x.now
-		x.acct.sandboxes.touch(b.ID)
-		output, fault := b.exec(want.Command)
-		return ok(object{"output", output, "error", optional(fault)}), nil
-	})(x)
+	b.ActiveAt = x.now
+	x.acct.sandboxes.touch(b.ID)
+	output, fault := b.exec(want.Command)
+	return ok(object{"output", output, "error", optional(fault)}), nil
 }
 
 // upLocked refuses a sandbox whose container does not exist yet, or any more.

@@ -124,7 +124,7 @@ func (x *exchange) showSandbox(b *sandbox) object {
 // sandboxRoutes is every operation on sandboxes.
 func sandboxRoutes() []route {
 	return append(sandboxes().routes(),
-		changeRoute(http.MethodPost, "/v2/sandboxes/{id}/exec", "execSandbox", (*exchange).execSandbox),
+		changeRoute(http.MethodPost, "/v2/sandboxes/{id}/exec", "execSandbox", withBody(sandboxes().on, (*exchange).execLocked)),
 		getRoute("/v2/sandboxes/{id}/logs", "getSandboxLogs", logs(sandboxes(), (*exchange).sandboxLogLocked), logParameters()...),
 	)
 }
@@ -154,7 +154,7 @@ func sandboxes() resource[sandbox] {
 }
 
 // sandboxFilter selects by state and labels; without a state, those that live.
-func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
+func sandboxFilter(x *exchange, p *params) (shown func(*sandbox) bool, scope string) {
 	states := []string{sandboxCreating, sandboxRunning}
 	if p.has("state") {
 		states = []string{p.enum("state", sandboxCreating, sandboxRunning, sandboxTerminated, sandboxFailed)}
@@ -170,7 +170,7 @@ func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
 			got, has := b.Labels[key]
 			return !has || got != value
 		})
-	}
+	}, ""
 }
 
 // sandboxRequest is the body of a create; numbers are zero if they are left out.

@@ -50,9 +50,9 @@ func secrets() resource[secret] {
 }
 
 // secretFilter selects one name, ignoring letter case.
-func secretFilter(_ *exchange, p *params) func(*secret) bool {
+func secretFilter(_ *exchange, p *params) (shown func(*secret) bool, scope string) {
 	name, given := p.q.Get("name"), p.has("name")
-	return func(s *secret) bool { return !given || strings.EqualFold(s.Name, name) }
+	return func(s *secret) bool { return !given || strings.EqualFold(s.Name, name) }, ""
 }
 
 // secretRequest is the body of a create.
