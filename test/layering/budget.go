@@ -79,7 +79,7 @@ func Budgets() []Budget {
 		{"old dialects", []string{"translate/..."}, 11936},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
 		{"command line", []string{"cmd/tollgate"}, 6977},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2229},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2220},
 		{"emulator of the platform", []string{"test/platform/..."}, 9278},
 	}
 }

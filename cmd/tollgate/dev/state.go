@@ -13,6 +13,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // State stores the endpoints of a project in .tollgate/dev.json. Several processes can share the file: each access reads the file, and each
@@ -69,7 +71,6 @@ func (e entries) in(gateway string) map[string]*Entry {
 const (
 	stateDir  = ".tollgate"
 	stateFile = stateDir + "/dev.json"
-	newFile   = stateDir + "/dev.json.new"
 	lockFile  = stateDir + "/dev.lock"
 	serveFile = stateDir + "/serve.lock"
 )
@@ -169,16 +170,7 @@ func (s *State) Change(change func(entries)) (err error) {
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	f, err := s.root.OpenFile(newFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = s.root.Rename(newFile, stateFile)
-	}
-	if err != nil {
+	if err := (files.Target{Path: files.ConfinedPath(s.root.Name(), stateFile)}).Replace(data); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	return nil
