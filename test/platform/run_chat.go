@@ -3,7 +3,7 @@ package platform
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -42,11 +42,11 @@ func (x *exchange) complete(chat bool) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	j, err := x.askModel(q.model, strings.Join(q.prompts, " "))
+	j, err := x.askModel(q.Model, strings.Join(q.prompts, " "))
 	switch {
 	case err != nil:
 		return reply{}, err
-	case q.stream:
+	case q.Stream:
 		return x.streamCompletion(q, j), nil
 	}
 	return ok(q.answer(j)), nil
@@ -82,14 +82,6 @@ func (x *exchange) askModel(model string, prompt any) (*job, error) {
 	return j, nil
 }
 
-// embedded is one vector of an answer.
-type embedded struct {
-	Object string `json:"object"`
-	Index  int    `json:"index"`
-	// Embedding is a list of numbers, or their bytes in base64.
-	Embedding any `json:"embedding"`
-}
-
 // embeddings answers each text with a vector of how long it is.
 func (x *exchange) embeddings() (reply, error) {
 	f, err := x.openBody()
@@ -109,22 +101,23 @@ func (x *exchange) embeddings() (reply, error) {
 	if _, err := x.askModel(q.Model, texts); err != nil {
 		return reply{}, err
 	}
-	data, tokens := []embedded{}, 0
+	data, tokens := []object{}, 0
 	for i, text := range texts {
 		words := len(strings.Fields(text))
 		vector := []float32{float32(len(text)), float32(words)}
-		data, tokens = append(data, embedded{"embedding", i, vector}), tokens+words
+		embedding := encoded(vector)
 		if q.Format == "base64" {
 			var raw []byte
 			for _, number := range vector {
 				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(number))
 			}
-			data[i].Embedding = raw
+			embedding = encoded(raw)
 		}
+		data, tokens = append(data, object{"object", "embedding", "index", i, "embedding", embedding}), tokens+words
 	}
-	return ok(encoded(map[string]any{
-		"object": "list", "model": q.Model, "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
-	})), nil
+	return ok(object{
+		"data", data, "model", encoded(q.Model), "object", "list", "usage", object{"prompt_tokens", tokens, "total_tokens", tokens},
+	}), nil
 }
 
 // responses answers a text as completions do, in the words of the interface that takes
@@ -150,117 +143,85 @@ func (x *exchange) responses() (reply, error) {
 	if len(f.c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for a response", f.c.errs...)
 	}
-	q := completion{n: 1, model: r.Model, maxTokens: cmp.Or(r.MaxTokens, 1<<20)}
-	j, err := x.askModel(q.model, prompt)
+	q := completion{completionRequest: completionRequest{MaxTokens: cmp.Or(r.MaxTokens, 1<<20)}}
+	j, err := x.askModel(r.Model, prompt)
 	if err != nil {
 		return reply{}, err
 	}
 	words, in := q.words(prompt), len(strings.Fields(prompt))
-	text := map[string]any{"type": "output_text", "text": strings.Join(words, " "), "annotations": []any{}}
-	whole := map[string]any{
-		"id": "resp_" + j.ID, "object": "response", "created_at": j.Ends.Unix(), "status": "completed", "model": q.model,
-		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{},
-		"output": []any{map[string]any{"id": "msg_" + j.ID, "type": "message", "status": "completed", "role": "assistant", "content": []any{text}}},
-		"usage": map[string]any{
-			"input_tokens": in, "output_tokens": len(words), "total_tokens": in + len(words),
-			"input_tokens_details": map[string]int{"cached_tokens": 0}, "output_tokens_details": map[string]int{"reasoning_tokens": 0},
+	text := object{"annotations", []object{}, "text", encoded(strings.Join(words, " ")), "type", "output_text"}
+	message := object{"content", []object{text}, "id", "msg_" + j.ID, "role", "assistant", "status", "completed", "type", "message"}
+	whole := object{
+		"created_at", j.Ends.Unix(), "error", nil, "id", "resp_" + j.ID, "incomplete_details", nil, "instructions", nil, "metadata",
+		object{},
+		"model", encoded(r.Model), "object", "response", "output",
+		[]object{message},
+		"parallel_tool_calls", true, "status", "completed",
+		"tool_choice", "auto", "tools",
+		[]object{},
+		"usage",
+		object{
+			"input_tokens", in, "input_tokens_details",
+			object{"cached_tokens", 0},
+			"output_tokens", len(words),
+			"output_tokens_details",
+			object{"reasoning_tokens", 0},
+			"total_tokens", in + len(words),
 		},
 	}
 	if !r.Stream {
-		return ok(encoded(whole)), nil
+		return ok(whole), nil
 	}
 	return streamed(func() error {
 		out := http.NewResponseController(x.w)
 		for _, word := range words {
-			if err := x.event(out, map[string]any{"type": "response.output_text.delta", "delta": word}); err != nil {
+			if err := x.event(out, object{"delta", encoded(word), "type", "response.output_text.delta"}); err != nil {
 				return err
 			}
 		}
-		return x.event(out, map[string]any{"type": "response.completed", "response": whole})
+		return x.event(out, object{"response", whole, "type", "response.completed"})
 	}), nil
 }
 
 // words is the answer of the emulated model to a prompt: the prompt, word by word, or one word that calls a tool or is JSON.
 func (q completion) words(prompt string) []string {
 	words := strings.Fields("You said: " + prompt)
-	words = words[:min(len(words), q.maxTokens)]
+	words = words[:min(len(words), q.MaxTokens)]
 	if q.format != nil {
 		return []string{string(encoded(instance(q.format, strings.Join(words, " "))))}
 	}
 	return words
 }
 
-type completionBody struct {
-	ID      string             `json:"id"`
-	Object  string             `json:"object"`
-	Created int64              `json:"created"`
-	Model   string             `json:"model"`
-	Choices []completionChoice `json:"choices"`
-	Usage   any                `json:"usage,omitempty"`
-}
-
-type completionChoice struct {
-	Index   int                `json:"index"`
-	Message *completionMessage `json:"message,omitempty"`
-	Delta   *completionMessage `json:"delta,omitempty"`
-	Text    *string            `json:"text,omitempty"`
-	Finish  *string            `json:"finish_reason"`
-}
-
-type completionMessage struct {
-	Role    string     `json:"role,omitempty"`
-	Content *string    `json:"content"`
-	Calls   []toolCall `json:"tool_calls,omitempty"`
-}
-
-// toolCall is a call of a function that the caller offered.
-type toolCall struct {
-	Index    int          `json:"index"`
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function toolFunction `json:"function"`
-}
-
-type toolFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-func (q completion) body(j *job, choices ...completionChoice) completionBody {
-	object := "text_completion"
-	if q.chat {
-		object = "chat.completion.chunk"
-	}
-	if choices == nil {
-		choices = []completionChoice{}
-	}
-	return completionBody{ID: "cmpl-" + j.ID, Object: object, Created: j.Ends.Unix(), Model: q.model, Choices: choices}
+// body is an answer, or a part of one, with more members.
+func (q completion) body(j *job, kind string, choices []object, more ...any) object {
+	return append(object{
+		"id", "cmpl-" + j.ID, "object", kind, "created", j.Ends.Unix(), "model", encoded(q.Model), "choices", choices,
+	}, more...)
 }
 
 // tokens is the account of a completion.
-func (q completion) tokens() map[string]int {
+func (q completion) tokens() object {
 	in, out := 0, 0
 	for _, prompt := range q.prompts {
-		in, out = in+len(strings.Fields(prompt)), out+q.n*len(q.words(prompt))
+		in, out = in+len(strings.Fields(prompt)), out+q.N*len(q.words(prompt))
 	}
-	return map[string]int{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
+	return object{"completion_tokens", out, "prompt_tokens", in, "total_tokens", in + out}
 }
 
 // answer has n choices for each prompt.
-func (q completion) answer(j *job) json.RawMessage {
-	var choices []completionChoice
+func (q completion) answer(j *job) object {
+	var choices []object
 	for _, prompt := range q.prompts {
-		for range q.n {
-			text := strings.Join(q.words(prompt), " ")
-			choice := q.chunk(text, 0, 1)
-			choice.Index, choice.Message, choice.Delta = len(choices), choice.Delta, nil
-			choices = append(choices, choice)
+		for range q.N {
+			choices = append(choices, q.choice(len(choices), "message", strings.Join(q.words(prompt), " "), 0, 1))
 		}
 	}
-	body := q.body(j, choices...)
-	body.Object = strings.TrimSuffix(body.Object, ".chunk")
-	body.Usage = q.tokens()
-	return encoded(body)
+	kind := "text_completion"
+	if q.chat {
+		kind = "chat.completion"
+	}
+	return q.body(j, kind, choices, "usage", q.tokens())
 }
 
 // streamCompletion sends the words as server-sent events, after the last of them the
@@ -270,24 +231,25 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 		out := http.NewResponseController(x.w)
 		ctx, stop := x.untilClosed()
 		defer stop()
+		kind, usage := "text_completion", []any{}
+		if q.chat {
+			kind = "chat.completion.chunk"
+		}
+		if q.StreamOptions.Usage {
+			usage = []any{"usage", nil}
+		}
 		for _, part := range q.parts() {
 			if x.s.clock.Speed() > 0 {
 				if err := x.s.clock.Wait(ctx, x.s.clock.Now().Add(x.s.timing.Token), nil); err != nil {
 					return err
 				}
 			}
-			body := q.body(j, part)
-			if q.usage {
-				body.Usage = json.RawMessage("null")
-			}
-			if err := x.event(out, body); err != nil {
+			if err := x.event(out, q.body(j, kind, []object{part}, usage...)); err != nil {
 				return err
 			}
 		}
-		if q.usage {
-			body := q.body(j)
-			body.Usage = q.tokens()
-			if err := x.event(out, body); err != nil {
+		if q.StreamOptions.Usage {
+			if err := x.event(out, q.body(j, kind, nil, "usage", q.tokens())); err != nil {
 				return err
 			}
 		}
@@ -303,54 +265,52 @@ func streamed(stream func() error) reply {
 }
 
 // event sends one part of a completion.
-func (x *exchange) event(out *http.ResponseController, body any) error {
-	event := append([]byte("data: "), encoded(body)...)
-	if _, err := x.w.Write(append(event, "\n\n"...)); err != nil {
+func (x *exchange) event(out *http.ResponseController, body object) error {
+	if _, err := fmt.Fprintf(x.w, "data: %s\n\n", body.append(nil)); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
 // parts are the choices of a stream, one for each word of each answer.
-func (q completion) parts() []completionChoice {
-	var parts []completionChoice
+func (q completion) parts() []object {
+	var parts []object
 	for i, prompt := range q.prompts {
-		for k := range q.n {
+		for k := range q.N {
 			words := q.words(prompt)
 			if q.tool != "" {
 				words = words[:1]
 			}
 			for at, word := range words {
-				part := q.chunk(word, at, len(words))
-				part.Index = i*q.n + k
-				parts = append(parts, part)
+				if at > 0 {
+					word = " " + word
+				}
+				parts = append(parts, q.choice(i*q.N+k, "delta", word, at, len(words)))
 			}
 		}
 	}
 	return parts
 }
 
-// chunk is a word of an answer, at a place among all of them.
-func (q completion) chunk(word string, i, of int) completionChoice {
-	if i > 0 {
-		word = " " + word
-	}
-	var finish *string
-	if i == of-1 {
-		stop := "stop"
-		finish = &stop
+// choice is a choice with the part of its text that is at a place among all parts.
+func (q completion) choice(index int, member, text string, at, of int) object {
+	finish := any(nil)
+	if at == of-1 {
+		finish = "stop"
 	}
 	if !q.chat {
-		return completionChoice{Text: &word, Finish: finish}
+		return object{"index", index, "text", encoded(text), "finish_reason", finish}
 	}
-	m := &completionMessage{Content: &word}
-	if i == 0 {
-		m.Role = "assistant"
+	var m object
+	if at == 0 {
+		m = object{"role", "assistant"}
 	}
-	if q.tool != "" {
-		called := "tool_calls"
-		m.Content, finish = nil, &called
-		m.Calls = []toolCall{{ID: "call_" + q.tool, Type: "function", Function: toolFunction{Name: q.tool, Arguments: "{}"}}}
+	if q.tool == "" {
+		m = append(m, "content", encoded(text))
+	} else {
+		finish = "tool_calls"
+		call := object{"name", encoded(q.tool), "arguments", "{}"}
+		m = append(m, "content", nil, "tool_calls", []object{{"index", 0, "id", encoded("call_" + q.tool), "type", "function", "function", call}})
 	}
-	return completionChoice{Delta: m, Finish: finish}
+	return object{"index", index, member, m, "finish_reason", finish}
 }

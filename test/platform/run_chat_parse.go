@@ -9,14 +9,11 @@ import (
 
 // completion is what a caller asked a language model.
 type completion struct {
-	chat  bool
-	model string
-	// prompts are the texts to complete, each of which gets n choices.
-	prompts   []string
-	n         int
-	maxTokens int
-	stream    bool
-	usage     bool
+	completionRequest
+
+	chat bool
+	// prompts are the texts to complete, each of which gets N choices.
+	prompts []string
 	// tool is the function that the answer must call, "" for none.
 	tool string
 	// format is the schema of a JSON answer, nil for text.
@@ -52,10 +49,8 @@ func (x *exchange) parseCompletion(chat bool) (completion, error) {
 		f.require("model", "prompt")
 		q.prompts = f.texts("prompt")
 	}
-	var r completionRequest
-	f.fill(&r)
-	q.model, q.n, q.stream, q.usage = r.Model, cmp.Or(r.N, 1), r.Stream, r.StreamOptions.Usage
-	q.maxTokens = cmp.Or(r.MaxCompletionTokens, r.MaxTokens, 16)
+	f.fill(&q.completionRequest)
+	q.N, q.MaxTokens = cmp.Or(q.N, 1), cmp.Or(q.MaxCompletionTokens, q.MaxTokens, 16)
 	q.tool, q.format = f.tool(), f.format()
 	if len(f.c.errs) > 0 {
 		return q, badRequest("the request is not a completion", f.c.errs...)
