@@ -21,7 +21,7 @@ type account struct {
 	windows    [3]window
 	policy     string
 
-	touched     bool // changed apart from its tables since it was written down
+	touch       func() // notes a change apart from the tables for the data file
 	funds       funds
 	sshKeys     []string
 	pods        table[pod]
@@ -81,6 +81,7 @@ func newAccount(o Account, now time.Time) *account {
 	windows := newWindows(o.Quota)
 	return &account{
 		ID:          o.ID,
+		touch:       func() {},
 		exempt:      o.Exempt,
 		clouds:      slices.Clone(o.Clouds),
 		deniedGPUs:  slices.Clone(o.DeniedGPUs),
@@ -115,7 +116,8 @@ func (a *account) mayUse(cloud, gpu string) error {
 // SetBalance sets what an account has left, in USD.
 func (s *Server) SetBalance(accountID string, usd float64) error {
 	return s.alterAccount(accountID, func(a *account) {
-		a.funds.Balance, a.touched = usd, true
+		a.funds.Balance = usd
+		a.touch()
 		a.funds.settle(a.funds.SettledAt)
 		for _, e := range a.endpoints.order {
 			s.scheduleLocked(a, e, a.funds.SettledAt)
@@ -169,7 +171,8 @@ func (x *exchange) updateSSHKeys() (reply, error) {
 	}
 	x.lock()
 	defer x.unlock()
-	x.acct.sshKeys, x.acct.touched = want.Keys, true
+	x.acct.sshKeys = want.Keys
+	x.acct.touch()
 	return x.sshKeysLocked()
 }
 

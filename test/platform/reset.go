@@ -53,5 +53,5 @@ func (s *Server) resetAccountLocked(o Account, now time.Time) {
 	}
 	n := newAccount(o, now)
 	a.windows, a.policy, a.funds, a.sshKeys = n.windows, n.policy, n.funds, n.sshKeys
-	a.touched = true
+	a.touch()
 }

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,16 +14,23 @@ import (
 
 // store keeps the state in a file. What a request changed is written before its
 // answer is; reads write nothing.
-type store struct{ db *bbolt.DB }
+type store struct {
+	db      *bbolt.DB
+	changed map[change]bool // since the last write
+}
+
+// change is a record that is to be written, or an account if table is empty.
+type change struct {
+	account   *account
+	table, id string
+}
 
 // kept is a table the store can write down.
 type kept interface {
-	track()
-	isDirty() bool
-	clean()
-	empty()
-	save(*bbolt.Bucket) error
+	track(keep func(id string))
+	record(id string) any // nil if there is none
 	load(*bbolt.Bucket) error
+	empty()
 }
 
 // kept is every table of an account by the name of its bucket.
@@ -46,31 +54,13 @@ type tableEntry[T any] struct {
 	Record *T
 }
 
-func (t *table[T]) track() { t.dirty = map[string]bool{} }
+func (t *table[T]) track(keep func(id string)) { t.keep = keep }
 
-func (t *table[T]) isDirty() bool { return len(t.dirty) > 0 }
-
-func (t *table[T]) clean() { clear(t.dirty) }
-
-// save writes what changed since it was clean.
-func (t *table[T]) save(b *bbolt.Bucket) error {
-	for id := range t.dirty {
-		v := t.byID[id]
-		if v == nil {
-			if err := b.Delete([]byte(id)); err != nil {
-				return err
-			}
-			continue
-		}
-		text, err := json.Marshal(tableEntry[T]{Seq: t.seqs[id], Record: v})
-		if err != nil {
-			return err
-		}
-		if err := b.Put([]byte(id), text); err != nil {
-			return err
-		}
+func (t *table[T]) record(id string) any {
+	if !t.has(id) {
+		return nil
 	}
-	return nil
+	return tableEntry[T]{Seq: t.seqs[id], Record: t.byID[id]}
 }
 
 // load reads every record, in the order in which they were made.
@@ -104,7 +94,7 @@ func (s *Server) openStore(path string) error {
 	if err != nil {
 		return fmt.Errorf("data file %s: %w", path, err)
 	}
-	s.store = &store{db: db}
+	s.store = &store{db, map[change]bool{}}
 	if err := db.View(s.loadAll); err != nil {
 		return errors.Join(fmt.Errorf("data file %s: %w", path, err), db.Close())
 	}
@@ -119,9 +109,11 @@ func (s *Server) loadAll(tx *bbolt.Tx) error {
 		}
 		s.clock.AdvanceTo(now)
 	}
+	changed := s.store.changed
 	for id, a := range s.accounts {
-		for _, t := range a.kept() {
-			t.track()
+		a.touch = func() { changed[change{account: a}] = true }
+		for name, t := range a.kept() {
+			t.track(func(id string) { changed[change{a, name, id}] = true })
 		}
 		b := tx.Bucket([]byte("account " + id))
 		if b == nil {
@@ -187,46 +179,31 @@ func (s *Server) recount(a *account) {
 // release gives the state up, after what changed has been written down.
 func (s *Server) release() {
 	defer s.mu.Unlock()
-	if s.store == nil {
+	if s.store == nil || len(s.store.changed) == 0 {
 		return
 	}
-	var changed []*account
-	for _, a := range s.accounts {
-		if a.isDirty() {
-			changed = append(changed, a)
-		}
-	}
-	if len(changed) == 0 {
-		return
-	}
-	if err := s.save(changed); err != nil {
+	if err := s.save(); err != nil {
 		s.log.Error("emulator could not keep its state", "error", err)
 	}
 }
 
-// save writes accounts; what could not be written stays marked as changed.
-func (s *Server) save(changed []*account) error {
+// save writes what changed; what could not be written stays marked as changed.
+func (s *Server) save() error {
 	err := s.store.db.Update(func(tx *bbolt.Tx) error {
 		if err := s.saveClock(tx); err != nil {
 			return err
 		}
-		for _, a := range changed {
-			if err := a.save(tx, "account "+a.ID); err != nil {
-				return fmt.Errorf("account %s: %w", a.ID, err)
+		for c := range s.store.changed {
+			if err := c.save(tx); err != nil {
+				return fmt.Errorf("account %s: %s: %w", c.account.ID, cmp.Or(c.table, "account"), err)
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		clear(s.store.changed)
 	}
-	for _, a := range changed {
-		a.touched = false
-		for _, t := range a.kept() {
-			t.clean()
-		}
-	}
-	return nil
+	return err
 }
 
 func (s *Server) saveClock(tx *bbolt.Tx) error {
@@ -241,40 +218,30 @@ func (s *Server) saveClock(tx *bbolt.Tx) error {
 	return meta.Put([]byte("clock"), now)
 }
 
-func (a *account) isDirty() bool {
-	if a.touched {
-		return true
+func (c change) save(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists([]byte("account " + c.account.ID))
+	if err != nil {
+		return err
 	}
-	for _, t := range a.kept() {
-		if t.isDirty() {
-			return true
-		}
+	if err := put(b, "account", accountRecord{Funds: c.account.funds, SSHKeys: c.account.sshKeys}); err != nil || c.table == "" {
+		return err
 	}
-	return false
+	t, err := b.CreateBucketIfNotExists([]byte(c.table))
+	if err != nil {
+		return err
+	}
+	if v := c.account.kept()[c.table].record(c.id); v != nil {
+		return put(t, c.id, v)
+	}
+	return t.Delete([]byte(c.id))
 }
 
-func (a *account) save(tx *bbolt.Tx, name string) error {
-	b, err := tx.CreateBucketIfNotExists([]byte(name))
+func put(b *bbolt.Bucket, key string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(accountRecord{Funds: a.funds, SSHKeys: a.sshKeys})
-	if err != nil {
-		return err
-	}
-	if err := b.Put([]byte("account"), text); err != nil {
-		return err
-	}
-	for name, t := range a.kept() {
-		one, err := b.CreateBucketIfNotExists([]byte(name))
-		if err != nil {
-			return err
-		}
-		if err := t.save(one); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return b.Put([]byte(key), text)
 }
 
 // closeStore writes everything once more and closes the file.
@@ -285,12 +252,11 @@ func (s *Server) closeStore() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	var all []*account
 	for _, a := range s.accounts {
 		s.advanceLocked(a, now)
-		all = append(all, a)
+		a.touch()
 	}
-	err := errors.Join(s.save(all), s.store.db.Close())
+	err := errors.Join(s.save(), s.store.db.Close())
 	s.store = nil
 	return err
 }

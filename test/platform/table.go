@@ -2,14 +2,13 @@ package platform
 
 import "slices"
 
-// table holds the records of one kind in the order they were made, and knows
-// which of them changed since they were last written down.
+// table holds the records of one kind in the order they were made.
 type table[T any] struct {
 	byID  map[string]*T
 	order []*T
 	seqs  map[string]uint64 // place in the order, for the data file
 	next  uint64
-	dirty map[string]bool // nil when nothing is written down
+	keep  func(id string) // notes a change for the data file; nil without one
 }
 
 func (t *table[T]) get(id string) *T { return t.byID[id] }
@@ -40,8 +39,8 @@ func (t *table[T]) put(id string, v *T, place uint64) {
 
 // touch marks a record as changed, if the table is kept in a data file.
 func (t *table[T]) touch(id string) {
-	if t.dirty != nil {
-		t.dirty[id] = true
+	if t.keep != nil {
+		t.keep(id)
 	}
 }
 
