@@ -8,50 +8,24 @@ import (
 // maxBuckets bounds how finely a long history can be cut.
 const maxBuckets = 20_000
 
-// billView is how one billing route shows the ledger: which meters, under which
-// names, and whether per resource or all together.
+// billView is how one billing route shows the ledger: which meters, and whether per resource
+// or all together.
 type billView struct {
 	path, operation string
 
-	kind    string   // of meter; empty is every kind
-	filter  string   // query parameter and record member that names one resource
-	unique  string   // metadata member that counts resources
-	names   []string // amounts shown, totalAmount apart
-	columns []int    // where they are in amounts
+	kind   string // of meter; empty is every kind
+	filter string // query parameter and record member that names one resource
+	unique string // metadata member that counts resources
 }
 
 func billViews() []billView {
 	return []billView{
-		{
-			path: "/v2/billing", operation: "listBilling",
-			names: []string{
-				"podGpuAmount", "podCpuAmount", "podDiskAmount", "serverlessGpuAmount", "serverlessCpuAmount",
-				"serverlessDiskAmount", "serverlessFeeAmount", "storageStandardAmount", "storageHighPerformanceAmount",
-				"endpointAmount", "clusterGpuAmount", "clusterDiskAmount", "clusterNetworkingAmount",
-			},
-			columns: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		},
-		{
-			path: "/v2/billing/pods", operation: "listPodBilling", kind: meterPod, filter: "podId", unique: "uniquePodCount",
-			names:   []string{"gpuAmount", "cpuAmount", "diskAmount"},
-			columns: []int{podGPUAmount, podCPUAmount, podDiskAmount},
-		},
-		{
-			path: "/v2/billing/serverless", operation: "listServerlessBilling", kind: meterServerless, filter: "serverlessId", unique: "uniqueServerlessCount",
-			names:   []string{"gpuAmount", "cpuAmount", "diskAmount", "feeAmount"},
-			columns: []int{serverlessGPUAmount, serverlessCPUAmount, serverlessDiskAmount, serverlessFeeAmount},
-		},
-		{path: "/v2/billing/endpoints", operation: "listEndpointBilling", kind: meterPublic, columns: []int{publicEndpointAmount}},
-		{
-			path: "/v2/billing/network-volumes", operation: "listNetworkVolumeBilling", kind: meterVolume, filter: "networkVolumeId", unique: "uniqueNetworkVolumeCount",
-			names:   []string{"standardAmount", "highPerformanceAmount"},
-			columns: []int{volumeStandardAmount, volumeHighAmount},
-		},
-		{
-			path: "/v2/billing/clusters", operation: "listClusterBilling", kind: meterCluster, filter: "clusterId", unique: "uniqueClusterCount",
-			names:   []string{"gpuAmount", "diskAmount", "networkingAmount"},
-			columns: []int{clusterGPUAmount, clusterDiskAmount, clusterNetworkAmount},
-		},
+		{"/v2/billing", "listBilling", "", "", ""},
+		{"/v2/billing/pods", "listPodBilling", meterPod, "podId", "uniquePodCount"},
+		{"/v2/billing/serverless", "listServerlessBilling", meterServerless, "serverlessId", "uniqueServerlessCount"},
+		{"/v2/billing/endpoints", "listEndpointBilling", meterPublic, "", ""},
+		{"/v2/billing/network-volumes", "listNetworkVolumeBilling", meterVolume, "networkVolumeId", "uniqueNetworkVolumeCount"},
+		{"/v2/billing/clusters", "listClusterBilling", meterCluster, "clusterId", "uniqueClusterCount"},
 	}
 }
 
@@ -294,10 +268,15 @@ func (v billView) record(q billQuery, records []billRecord) object {
 // shown is totalAmount and what it consists of.
 func (v billView) shown(a amounts) object {
 	total, o := 0.0, object{}
-	for i, column := range v.columns {
-		total += a[column]
-		if i < len(v.names) {
-			o = append(o, v.names[i], a[column])
+	for i, c := range billed {
+		name := c.own
+		if v.kind == "" {
+			name = c.name
+		} else if v.kind != c.kind {
+			continue
+		}
+		if total += a[i]; name != "" {
+			o = append(o, name, a[i])
 		}
 	}
 	return append(o, "totalAmount", total)

@@ -90,13 +90,8 @@ func reading[T any](handle func(*http.Request, T) (any, error)) func(*http.Reque
 	}
 }
 
-type clockState struct {
-	Now   time.Time `json:"now"`
-	Speed float64   `json:"speed"`
-}
-
 func (s *Server) controlClock(*http.Request) (any, error) {
-	return clockState{Now: s.clock.Now(), Speed: s.clock.Speed()}, nil
+	return map[string]any{"now": s.clock.Now(), "speed": s.clock.Speed()}, nil
 }
 
 type clockMove struct {

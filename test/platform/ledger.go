@@ -2,11 +2,10 @@ package platform
 
 import "time"
 
-// amounts is money by what it was spent on, in USD or USD per hour: the components of
-// the aggregated billing history, and after them what is in no billing list.
+// amounts is money by what it was spent on, in USD or USD per hour.
 type amounts [14]float64
 
-// The components of amounts.
+// The components of amounts, in the order of the aggregated billing history.
 const (
 	podGPUAmount = iota
 	podCPUAmount
@@ -23,6 +22,24 @@ const (
 	clusterNetworkAmount
 	sandboxAmount // in no billing list
 )
+
+// billed says for each component in which billing list it is, and under which name: in the aggregated
+// history, and in the list of its kind of meter, where an empty name counts to the total only.
+var billed = [...]struct{ kind, name, own string }{
+	podGPUAmount:         {meterPod, "podGpuAmount", "gpuAmount"},
+	podCPUAmount:         {meterPod, "podCpuAmount", "cpuAmount"},
+	podDiskAmount:        {meterPod, "podDiskAmount", "diskAmount"},
+	serverlessGPUAmount:  {meterServerless, "serverlessGpuAmount", "gpuAmount"},
+	serverlessCPUAmount:  {meterServerless, "serverlessCpuAmount", "cpuAmount"},
+	serverlessDiskAmount: {meterServerless, "serverlessDiskAmount", "diskAmount"},
+	serverlessFeeAmount:  {meterServerless, "serverlessFeeAmount", "feeAmount"},
+	volumeStandardAmount: {meterVolume, "storageStandardAmount", "standardAmount"},
+	volumeHighAmount:     {meterVolume, "storageHighPerformanceAmount", "highPerformanceAmount"},
+	publicEndpointAmount: {meterPublic, "endpointAmount", ""},
+	clusterGPUAmount:     {meterCluster, "clusterGpuAmount", "gpuAmount"},
+	clusterDiskAmount:    {meterCluster, "clusterDiskAmount", "diskAmount"},
+	clusterNetworkAmount: {meterCluster, "clusterNetworkingAmount", "networkingAmount"},
+}
 
 // Prices that are in no catalog, in USD per hour. A month is 730 hours.
 const (
