@@ -137,7 +137,7 @@ func (x *exchange) runBase() string {
 	if x.s.runURL != "" {
 		return x.s.runURL
 	}
-	return "http://" + x.host
+	return "http://" + x.r.Host
 }
 
 // balancedURL is the address of a load-balanced endpoint: a host of its own

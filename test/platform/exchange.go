@@ -20,11 +20,7 @@ import (
 type exchange struct {
 	s       *Server
 	w       http.ResponseWriter
-	ctx     context.Context //nolint:containedctx // lives exactly as long as the request it belongs to
-	header  http.Header
-	host    string
-	method  string
-	path    string // unescaped
+	r       *http.Request
 	surface *surface
 	route   *route
 	params  []string // values of the pattern's {…}, in order
@@ -67,32 +63,32 @@ func (x *exchange) unlock() { x.s.release() }
 
 // serve answers the request: match, size, authentication, quota, faults, then
 // the operation itself.
-func (x *exchange) serve(r *http.Request) {
-	found, matchFault := x.surface.routes.match(r)
+func (x *exchange) serve() {
+	found, matchFault := x.surface.routes.match(x.r)
 	route, operation := found.route, ""
 	x.route, x.params = route, found.params
 	if route != nil {
 		operation = route.operation
 	}
-	x.call = x.s.calls.begin(r, operation, x.s.clock.Now())
+	x.call = x.s.calls.begin(x.r, operation, x.s.clock.Now())
 
-	raw, err := readBody(r, x.surface.limit(route))
+	raw, err := readBody(x.r, x.surface.limit(route))
 	x.raw = raw
 	x.s.calls.edit(x.call, func(c *Call) { c.Body = raw })
 	if err == nil && (route == nil || !route.open) {
-		err = x.identify(r)
+		err = x.identify()
 	}
 	if err == nil && route == nil {
-		err = x.unmatched(r, found.allow, matchFault)
+		err = x.unmatched(found.allow, matchFault)
 	}
 	if err == nil {
-		err = x.admit(r)
+		err = x.admit()
 	}
 	if err != nil {
 		x.send(x.refusal(err))
 		return
 	}
-	here := x.ctx
+	here := x.r.Context()
 	if route.changes { // what was received is carried out, whether its caller waits or not
 		here = context.WithoutCancel(here)
 	}
@@ -148,8 +144,8 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 }
 
 // identify finds the account a Bearer key belongs to and counts the request.
-func (x *exchange) identify(r *http.Request) error {
-	secret, fault := bearer(r.Header, x.surface.bareKeys)
+func (x *exchange) identify() error {
+	secret, fault := bearer(x.r.Header, x.surface.bareKeys)
 	if fault != "" {
 		return refuse(http.StatusUnauthorized, fault)
 	}
@@ -192,8 +188,8 @@ func bearer(h http.Header, bareKeys bool) (secret, fault string) {
 }
 
 // unmatched is the answer to a request that is no operation.
-func (x *exchange) unmatched(r *http.Request, allow string, fault error) error {
-	x.s.calls.noteUnknown(r.Method, r.URL.EscapedPath())
+func (x *exchange) unmatched(allow string, fault error) error {
+	x.s.calls.noteUnknown(x.r.Method, x.r.URL.EscapedPath())
 	if fault != nil {
 		return fault
 	}
@@ -208,11 +204,11 @@ func (x *exchange) unmatched(r *http.Request, allow string, fault error) error {
 }
 
 // admit checks what the key may do and how the request is put.
-func (x *exchange) admit(r *http.Request) error {
+func (x *exchange) admit() error {
 	if x.access == NoAccess || x.access == ReadOnly && x.route.changes {
 		return refuse(http.StatusForbidden, "access denied")
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
 		return badRequest(unreadable, "query: not a valid query string")
 	}
@@ -220,10 +216,10 @@ func (x *exchange) admit(r *http.Request) error {
 	if !x.s.opts.Strict || x.surface.freeForm {
 		return nil
 	}
-	return x.admitStrictly(r)
+	return x.admitStrictly()
 }
 
-func (x *exchange) admitStrictly(r *http.Request) error {
+func (x *exchange) admitStrictly() error {
 	for name, values := range x.query {
 		repeatable := slices.Contains(x.route.query, name+repeated)
 		if !repeatable && !slices.Contains(x.route.query, name) {
@@ -239,7 +235,7 @@ func (x *exchange) admitStrictly(r *http.Request) error {
 	if !x.route.body {
 		return badRequest(unreadable, "$: this operation takes no body")
 	}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		return badRequest(unreadable, "Content-Type: must be application/json")
 	}
@@ -262,7 +258,7 @@ func (x *exchange) described() error {
 func (x *exchange) decode() (any, error) { return decode(x.raw) }
 
 // sleep waits for d of real time; false when the client leaves first.
-func (x *exchange) sleep(d time.Duration) bool { return x.pass(x.ctx, d) }
+func (x *exchange) sleep(d time.Duration) bool { return x.pass(x.r.Context(), d) }
 
 // pass waits for d of real time; false when ctx or the emulator ends first.
 func (x *exchange) pass(ctx context.Context, d time.Duration) bool {
@@ -284,7 +280,7 @@ func (x *exchange) pass(ctx context.Context, d time.Duration) bool {
 // untilClosed is the context of an answer that goes on and on: it ends when the
 // client leaves or the emulator is closed. The caller must call stop.
 func (x *exchange) untilClosed() (ctx context.Context, stop context.CancelFunc) {
-	ctx, cancel := context.WithCancel(x.ctx)
+	ctx, cancel := context.WithCancel(x.r.Context())
 	release := context.AfterFunc(x.s.life, cancel)
 	return ctx, func() { release(); cancel() }
 }

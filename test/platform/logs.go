@@ -190,7 +190,7 @@ func (x *exchange) logQuery() (logQuery, error) {
 	if since := p.moment("since"); p.has("since") {
 		q.from = &cursor{at: since, n: -1}
 	}
-	if id := x.header.Get("Last-Event-Id"); id != "" {
+	if id := x.r.Header.Get("Last-Event-Id"); id != "" {
 		c, err := parseCursor(id)
 		if err != nil {
 			p.add("header.Last-Event-ID", "must be the id of an event, but got '%s'", id)

@@ -29,7 +29,7 @@ type page struct {
 // page reads the page that a request asks for, of most records at the most. scope is the
 // text of its other parameters.
 func (x *exchange) page(p *params, most int, scope string) page {
-	pg := page{size: most, scope: x.path + "?" + scope}
+	pg := page{size: most, scope: x.r.URL.Path + "?" + scope}
 	switch size := x.s.opts.PageSize; {
 	case size < 0:
 		pg.whole = true

@@ -103,8 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(on *surface, w http.ResponseWriter, r *http.Request) {
-	x := &exchange{s: s, w: w, ctx: r.Context(), header: r.Header, host: r.Host, method: r.Method, path: r.URL.Path, surface: on}
-	x.serve(r)
+	(&exchange{s: s, w: w, r: r, surface: on}).serve()
 }
 
 // Clock returns the emulator's clock.

@@ -49,7 +49,7 @@ func (s *Server) balancedHost(host string) string {
 // balanced answers a request as the worker behind an endpoint would: with the result
 // of the function that it carries, or else with the request itself.
 func (x *exchange) balanced() (reply, error) {
-	id, _, _ := strings.Cut(x.host, ".")
+	id, _, _ := strings.Cut(x.r.Host, ".")
 	x.params = []string{id}
 	x.lock()
 	defer x.unlock()
@@ -60,7 +60,7 @@ func (x *exchange) balanced() (reply, error) {
 	if e.Type != typeBalanced {
 		return reply{}, badRequest("not allowed for QB API")
 	}
-	if x.path == cmp.Or(e.Container.Env["HEALTH_CHECK_PATH"], "/ping") {
+	if x.r.URL.Path == cmp.Or(e.Container.Env["HEALTH_CHECK_PATH"], "/ping") {
 		return x.ping(e), nil
 	}
 	e.InFlight++
@@ -74,7 +74,7 @@ func (x *exchange) balanced() (reply, error) {
 		return reply{}, err
 	}
 	w.IdleSince = x.now
-	if strings.EqualFold(x.header.Get("Upgrade"), "websocket") {
+	if strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") {
 		return reply{status: http.StatusSwitchingProtocols, instead: x.echo}, nil
 	}
 	if input, calls, err := x.executes(); err != nil {
@@ -82,7 +82,7 @@ func (x *exchange) balanced() (reply, error) {
 	} else if calls {
 		return x.executeLocked(input, e, w), nil
 	}
-	rep := ok(object{"method", x.method, "path", x.path, "query", x.query.Encode(), "body", string(x.raw), "worker", w.ID})
+	rep := ok(object{"method", x.r.Method, "path", x.r.URL.Path, "query", x.query.Encode(), "body", string(x.raw), "worker", w.ID})
 	rep.header = http.Header{workerHeader: {w.ID}}
 	return rep, nil
 }
@@ -92,8 +92,7 @@ const maxMessage = 1 << 20
 
 // echo is a worker's WebSocket: it sends each message back.
 func (x *exchange) echo() error {
-	r := &http.Request{Method: x.method, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: x.header, Host: x.host}
-	conn, err := websocket.Accept(x.w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{"echo"}})
+	conn, err := websocket.Accept(x.w, x.r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{"echo"}})
 	if err != nil {
 		return err
 	}

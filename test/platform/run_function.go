@@ -69,7 +69,7 @@ func (x *exchange) calls(input any) (bool, error) {
 	if x.s.functions == nil || !hasFunction(input) {
 		return false, nil
 	}
-	host := x.host
+	host := x.r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -81,7 +81,7 @@ func (x *exchange) calls(input any) (bool, error) {
 
 // executes returns the input of a request that carries a function to be run.
 func (x *exchange) executes() (input any, calls bool, err error) {
-	if x.method != http.MethodPost || x.path != executePath {
+	if x.r.Method != http.MethodPost || x.r.URL.Path != executePath {
 		return nil, false, nil
 	}
 	if input, err = x.decode(); err != nil {
