@@ -35,7 +35,7 @@ func (s *Server) ControlHandler() http.Handler {
 		"POST /clock":          reading(s.controlMoveClock),
 		"POST /reset":          func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
 		"GET /faults":          func(*http.Request) (any, error) { return s.Faults(), nil },
-		"POST /faults":         reading(s.controlAddFault),
+		"POST /faults":         reading(func(_ *http.Request, f Fault) (any, error) { return s.addFault(f) }),
 		"DELETE /faults":       func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
 		"DELETE /faults/{id}":  s.controlRemoveFault,
 		"GET /latency":         s.controlLatency,
@@ -119,14 +119,6 @@ func (s *Server) controlMoveClock(r *http.Request, move clockMove) (any, error) 
 		s.clock.SetSpeed(*move.Speed)
 	}
 	return s.controlClock(r)
-}
-
-func (s *Server) controlAddFault(_ *http.Request, f Fault) (any, error) {
-	if err := s.validateFault(f); err != nil {
-		return nil, err
-	}
-	f.ID = s.AddFault(f)
-	return f, nil
 }
 
 func (s *Server) controlRemoveFault(r *http.Request) (any, error) {

@@ -30,7 +30,7 @@
 //
 // # Adding a resource
 //
-// A resource is a file: its record, its handlers (methods on exchange), its checks, and
-// the rows of its operations, which restRoutes joins. What needs the
+// A resource is a file: its record, the structs of its request bodies, its handlers (methods on
+// exchange), and the rows of its operations, which restRoutes joins. What needs the
 // state's lock says so in its name (...Locked).
 package platform

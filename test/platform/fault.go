@@ -99,15 +99,6 @@ func checkOperation(id string) error {
 	return fmt.Errorf("no operation is called %q", id)
 }
 
-// validateFault is Validate, and the account must exist.
-func (s *Server) validateFault(f Fault) error {
-	err := f.Validate()
-	if f.Account != "" && s.accounts[f.Account] == nil {
-		err = errors.Join(err, fmt.Errorf("account: no account is called %q", f.Account))
-	}
-	return err
-}
-
 // manner is what a kind of fault does.
 type manner struct {
 	// status and detail describe the error response that replaces the response of the operation. They are zero for other faults.
@@ -213,15 +204,27 @@ func (f *faults) delay(operation string) time.Duration {
 // order they were added; the first that hits is the only one. It panics on a
 // fault that does not pass Validate, or names an account that does not exist.
 func (s *Server) AddFault(f Fault) string {
-	if err := s.validateFault(f); err != nil {
+	added, err := s.addFault(f)
+	if err != nil {
 		panic("platform: AddFault: " + err.Error())
+	}
+	return added.ID
+}
+
+func (s *Server) addFault(f Fault) (Fault, error) {
+	err := f.Validate()
+	if f.Account != "" && s.accounts[f.Account] == nil {
+		err = errors.Join(err, fmt.Errorf("account: no account is called %q", f.Account))
+	}
+	if err != nil {
+		return f, err
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.next++
 	f.ID = fmt.Sprintf("fault-%d", s.faults.next)
-	s.faults.list = append(s.faults.list, &f)
-	return f.ID
+	s.faults.list = append(s.faults.list, new(f))
+	return f, nil
 }
 
 // RemoveFault lifts one fault and reports whether it was in force.
