@@ -80,7 +80,7 @@ func Budgets() []Budget {
 		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
 		{"command line", []string{"cmd/tollgate"}, 6977},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2220},
-		{"emulator of the platform", []string{"test/platform/..."}, 9187},
+		{"emulator of the platform", []string{"test/platform/..."}, 9175},
 	}
 }
 

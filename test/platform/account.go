@@ -15,6 +15,7 @@ import (
 // restart have exported fields, here and in every resource.
 type account struct {
 	ID         string
+	fullKey    string // with full access, for the calls of seeds; empty is none
 	exempt     bool
 	clouds     []string
 	deniedGPUs []string
@@ -65,6 +66,9 @@ func (s *Server) openAccounts(list []Account) error {
 				return fmt.Errorf("account %q: keys must be given and differ", o.ID)
 			}
 			s.keys[hash] = credential{account: a, access: k.Access}
+			if k.Access == ReadWrite && (a.fullKey == "" || k.Secret == o.Key) {
+				a.fullKey = k.Secret
+			}
 		}
 	}
 	return nil

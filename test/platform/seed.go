@@ -109,15 +109,15 @@ func (s *Server) owned() map[string]bool {
 }
 
 func (s *Server) seedCall(ctx context.Context, c SeedCall) error {
-	key, known := s.fullKey(c.Account)
-	if !known {
+	a := s.accounts[c.Account]
+	if a == nil || a.fullKey == "" {
 		return fmt.Errorf("account %q has no key with full access", c.Account)
 	}
 	r, err := http.NewRequestWithContext(ctx, c.Method, c.Path, bytes.NewReader(c.Body))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Authorization", "Bearer "+a.fullKey)
 	r.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, r)
@@ -125,21 +125,4 @@ func (s *Server) seedCall(ctx context.Context, c SeedCall) error {
 		return fmt.Errorf("%s %s: status %d: %s", c.Method, c.Path, answer.Code, answer.Body)
 	}
 	return nil
-}
-
-func (s *Server) fullKey(accountID string) (key string, known bool) {
-	for _, a := range s.opts.Accounts {
-		if a.ID != accountID {
-			continue
-		}
-		if a.Key != "" {
-			return a.Key, true
-		}
-		for _, k := range a.Keys {
-			if k.Access == ReadWrite {
-				return k.Secret, true
-			}
-		}
-	}
-	return "", false
 }
