@@ -7,7 +7,8 @@
 //
 // A request without a free slot waits for a limited time in a queue of limited length. The next slot goes to organisations below their
 // equal share; among those, to requests that reduce costs, then to reads, then to changes; and among equals, to the organisation with the
-// smallest share. One tenth of the slots is reserved for requests that reduce costs, and another tenth for these and reads.
+// smallest share. One tenth of the slots is reserved for requests that reduce costs, and another tenth for these and reads. One
+// organisation cannot hold the last tenth of the open slots.
 //
 // Within one organisation and priority, the oldest request comes first until it has waited for half of the maximum time. Then the load is
 // too high to serve all of them, and the newest comes first, because its client is the most likely to be still waiting. When the queue is

@@ -64,9 +64,13 @@ type Gate struct {
 
 // org holds the slots and queued requests of an organisation. Only configured organisations occur, so their number is bounded.
 type org struct {
-	working, open, waiting int
-	queues                 [priorities]queue
+	working, waiting int
+	open             [priorities]int // by priority
+	queues           [priorities]queue
 }
+
+// idle reports whether the organisation has neither slots nor queued requests.
+func (o *org) idle() bool { return sum(o.open[:])+o.waiting == 0 }
 
 // New returns a Gate with the given limits, which must be valid.
 func New(cfg Config) *Gate {
@@ -87,10 +91,11 @@ type Slot struct {
 func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting > 0 || !g.hasRoom(p) {
+	o := g.org(name)
+	if g.waiting > 0 || !g.hasRoom(o, p) {
 		return nil, false
 	}
-	return g.acquire(g.org(name), p), true
+	return g.acquire(o, p), true
 }
 
 // Acquire waits for a slot for a request with priority p. The parameter name is the ID of the request's organisation. The returned error
@@ -167,7 +172,7 @@ func (s *Slot) Release() {
 		return
 	}
 	s.released = true
-	s.org.open--
+	s.org.open[s.priority]--
 	g.open[s.priority]--
 	if s.pauses == 0 {
 		s.org.working--
@@ -210,10 +215,15 @@ func (g *Gate) org(name string) *org {
 	return o
 }
 
-// hasRoom reports whether a request of the given priority may be admitted now. g.mu must be held.
-func (g *Gate) hasRoom(p Priority) bool {
+// mostPerFree is the number of open slots that an organisation may hold for each free slot. One organisation can thus hold nine tenths of
+// the slots that its requests may use. The rest remains for other organisations if the platform does not respond and no slot becomes free.
+const mostPerFree = 9
+
+// hasRoom reports whether a request of an organisation may be admitted now. g.mu must be held.
+func (g *Gate) hasRoom(o *org, p Priority) bool {
 	for q := range p + 1 {
-		if sum(g.working[q:]) >= part(g.limits.Working, q) || sum(g.open[q:]) >= part(g.limits.Open, q) {
+		free := part(g.limits.Open, q) - sum(g.open[q:])
+		if sum(g.working[q:]) >= part(g.limits.Working, q) || sum(o.open[q:]) > mostPerFree*free {
 			return false
 		}
 	}
@@ -233,11 +243,11 @@ func sum(counts []int) (n int) {
 
 // acquire gives a slot to an organisation. g.mu must be held.
 func (g *Gate) acquire(o *org, p Priority) *Slot {
-	if o.open+o.waiting == 0 {
+	if o.idle() {
 		g.active++
 	}
 	o.working++
-	o.open++
+	o.open[p]++
 	g.working[p]++
 	g.open[p]++
 	return &Slot{gate: g, org: o, priority: p}
@@ -245,7 +255,7 @@ func (g *Gate) acquire(o *org, p Priority) *Slot {
 
 // countIdle updates the number of active organisations. g.mu must be held.
 func (g *Gate) countIdle(o *org) {
-	if o.open+o.waiting == 0 {
+	if o.idle() {
 		g.active--
 	}
 }

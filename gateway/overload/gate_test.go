@@ -32,7 +32,7 @@ func fill(t *testing.T, g *Gate, org string, p Priority) []*Slot {
 	var slots []*Slot
 	for {
 		g.mu.Lock()
-		room := g.hasRoom(p)
+		room := g.hasRoom(g.org(org), p)
 		g.mu.Unlock()
 		if !room {
 			return slots
@@ -284,20 +284,20 @@ func TestRestingRequestsLeaveRoom(t *testing.T) {
 		t.Fatalf("%d work and %d are open, want 0 and 8", got.Working, got.Open)
 	}
 	more := fill(t, g, "a", Change)
-	if len(more) != 8 { // sixteen of twenty slots are for changes
-		t.Errorf("%d more were admitted, want 8", len(more))
+	if len(more) != 7 { // sixteen of twenty slots are for changes, and the last of them is for another organisation
+		t.Errorf("%d more were admitted, want 7", len(more))
 	}
 	for _, s := range slots {
 		s.Resume()
 	}
-	if got := g.Stats().Working; got != 8 {
-		t.Errorf("%d work while each waits once more, want 8", got)
+	if got := g.Stats().Working; got != 7 {
+		t.Errorf("%d work while each waits once more, want 7", got)
 	}
 	for _, s := range slots {
 		s.Resume() // is not held up, although there is no room
 	}
-	if got := g.Stats().Working; got != 16 {
-		t.Errorf("%d work, want 16", got)
+	if got := g.Stats().Working; got != 15 {
+		t.Errorf("%d work, want 15", got)
 	}
 	for _, s := range append(slots, more...) {
 		s.Release()
@@ -312,6 +312,28 @@ func TestRestingRequestsLeaveRoom(t *testing.T) {
 	none.Pause()
 	none.Resume()
 	none.Release()
+}
+
+// TestAStalledOrganisationLeavesRoom: an organisation whose requests all wait for a platform that does not respond leaves about a tenth of
+// the slots to others at each priority, and slots to its own requests of a higher priority.
+func TestAStalledOrganisationLeavesRoom(t *testing.T) {
+	for _, open := range []int{64, 200} {
+		g := New(Config{Working: 1000, Open: open})
+		for _, p := range []Priority{Change, Read, ReducesCost} {
+			if stalled := fill(t, g, "a", p); len(stalled) == 0 {
+				t.Errorf("%s found no room", p)
+			}
+			for _, p := range Priorities() {
+				others := fill(t, g, "b", p)
+				if want := part(open, p) * 8 / 100; len(others) < want {
+					t.Errorf("%d of %d slots are left to %s of another organisation, want %d", len(others), open, p, want)
+				}
+				for _, s := range others {
+					s.Release()
+				}
+			}
+		}
+	}
 }
 
 func TestACallerThatLeavesWaitsNoMore(t *testing.T) {

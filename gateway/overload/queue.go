@@ -40,7 +40,7 @@ func (q *queue) next(now time.Time, standing time.Duration) *waiter {
 // enqueue queues a request, which may be admitted before enqueue returns. If the queue is too long, enqueue refuses one of the queued
 // requests. g.mu must be held.
 func (g *Gate) enqueue(o *org, w *waiter) {
-	if o.open+o.waiting == 0 {
+	if o.idle() {
 		g.active++
 	}
 	if o.waiting == 0 {
@@ -91,25 +91,23 @@ func (g *Gate) dispatch() {
 func (g *Gate) nextTurn() (best *org, priority Priority, ok bool) {
 	var least rank
 	for _, o := range g.queued {
-		p := o.firstPriority()
-		if !g.hasRoom(p) {
-			continue
-		}
-		if r := g.rank(o, p); !ok || r.before(least) {
+		p, room := g.firstPriority(o)
+		if r := g.rank(o, p); room && (!ok || r.before(least)) {
 			best, priority, least, ok = o, p, r, true
 		}
 	}
 	return best, priority, ok
 }
 
-// firstPriority returns the highest priority of the organisation's queued requests.
-func (o *org) firstPriority() Priority {
-	for p := range o.queues {
-		if o.queues[p].Len() > 0 {
-			return Priority(p)
+// firstPriority returns the highest priority of the organisation's queued requests that may be admitted. ok is false if there is none.
+// g.mu must be held.
+func (g *Gate) firstPriority(o *org) (p Priority, ok bool) {
+	for _, p := range Priorities() {
+		if o.queues[p].Len() > 0 && g.hasRoom(o, p) {
+			return p, true
 		}
 	}
-	return priorities
+	return 0, false
 }
 
 // rank orders organisations with queued requests.
@@ -132,14 +130,14 @@ func (r rank) before(other rank) bool {
 
 // rank ranks an organisation by the larger of its shares of working and open slots (dominant resource fairness). g.mu must be held.
 func (g *Gate) rank(o *org, p Priority) rank {
-	share := max(float64(o.working)/float64(g.limits.Working), float64(o.open)/float64(g.limits.Open))
+	share := max(float64(o.working)/float64(g.limits.Working), float64(sum(o.open[:]))/float64(g.limits.Open))
 	return rank{share*float64(g.active) >= 1, p, share}
 }
 
 // victim returns the request to refuse when the queue is full. It takes the organisation with the most queued requests, and among equals
 // the one with more slots. g.mu must be held.
 func (g *Gate) victim() *waiter {
-	most := slices.MaxFunc(g.queued, func(a, b *org) int { return cmp.Or(a.waiting-b.waiting, a.open-b.open) })
+	most := slices.MaxFunc(g.queued, func(a, b *org) int { return cmp.Or(a.waiting-b.waiting, sum(a.open[:])-sum(b.open[:])) })
 	for _, p := range slices.Backward(Priorities()) {
 		if most.queues[p].Len() > 0 {
 			return most.queues[p].oldest()
