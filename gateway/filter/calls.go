@@ -64,8 +64,8 @@ type Call struct {
 
 // Begin prepares the calls of a request. The parameter memory limits the total size of the lists that are being translated for all
 // requests. Calls that exceed the limit wait until other responses have been sent.
-func (c *Calls) Begin(parent *Exchange, memory *Memory) {
-	c.parent, c.lists.memory, c.lists.factor = parent, memory, translatedSize
+func (c *Calls) Begin(parent *Exchange, memory *overload.Pool) {
+	c.parent, c.lists.pool, c.lists.org, c.lists.factor = parent, memory, orgOf(parent), translatedSize
 	parent.Translation.lists = &c.lists
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestCallsAfterTheAnswer(t *testing.T) {
 	ex := new(Pipeline).NewExchange(Inbound{Method: "POST", Path: "/v1/pods"})
 	var c Calls
-	c.Begin(ex, NewMemory(1<<20))
+	c.Begin(ex, overload.NewPool(1<<20, 1))
 	c.Finish(&Response{Status: 504}, []string{"createPod"}, nil)
 	written := *ex.Event
 	c.end(&Exchange{Response: new(Response), Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})

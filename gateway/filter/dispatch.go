@@ -8,8 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -39,9 +38,9 @@ type Dispatcher struct {
 	// Streams tracks open event streams and WebSockets; required.
 	Streams *Streams
 	// WebSockets limits the number of open WebSockets; required with Balanced.
-	WebSockets *semaphore.Weighted
+	WebSockets *overload.Pool
 	// Lists limits the memory for lists sent to v2 callers; required.
-	Lists *Memory
+	Lists *overload.Pool
 }
 
 // Send implements Sender. Send reads errors, short responses and buffered responses completely, so that the caller can still receive a
@@ -64,16 +63,16 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
 	if ex.Out.Tunnel {
-		if !d.WebSockets.TryAcquire(1) {
+		if !d.WebSockets.TryAcquire(ex.Caller.Org, 1) {
 			return nil, problem.Overloaded.New("too many WebSockets are open").With("Retry-After", "1")
 		}
 		defer func() {
 			if err != nil {
-				d.WebSockets.Release(1)
+				d.WebSockets.Release(ex.Caller.Org, 1)
 				return
 			}
 			leave := done
-			done = func() { leave(); d.WebSockets.Release(1) }
+			done = func() { leave(); d.WebSockets.Release(ex.Caller.Org, 1) }
 		}()
 	}
 	ctx, cancel := d.bound(ctx, ex, &row)

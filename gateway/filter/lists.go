@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
@@ -18,8 +19,8 @@ const (
 )
 
 // limitListMemory makes the exchange wait for memory before it reads a list for a v2 caller.
-func (ex *Exchange) limitListMemory(m *Memory) {
-	ex.Translation.lists = &memoryUse{memory: m, factor: translatedSize}
+func (ex *Exchange) limitListMemory(p *overload.Pool) {
+	ex.Translation.lists = &memoryUse{pool: p, org: orgOf(ex), factor: translatedSize}
 	if ex.PassesListThrough() {
 		ex.Translation.lists.factor = joinedSize
 	}
@@ -42,8 +43,8 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 }
 
 // readUnknown reads and closes a body of unknown length. After smallList bytes it waits for the memory of a list of unknownList bytes.
-// After unknownList bytes it waits for the whole memory limit, because the length is still unknown. At the end it releases the unused
-// memory.
+// After unknownList bytes it waits for all memory that its organisation can hold, because the length is still unknown. At the end it
+// releases the unused memory.
 func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text []byte, err error) {
 	lists, taken := ex.Translation.lists, int64(0)
 	if lists == nil {
@@ -51,7 +52,7 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	}
 	defer func() { lists.release(taken - lists.factor*int64(len(text))) }()
 	var read bytes.Buffer
-	for _, step := range []struct{ most, next int64 }{{smallList, lists.factor * unknownList}, {unknownList, lists.memory.size}, {maxAnswer + 1, 0}} {
+	for _, step := range []struct{ most, next int64 }{{smallList, lists.factor * unknownList}, {unknownList, lists.pool.Most()}, {maxAnswer + 1, 0}} {
 		_, err = read.ReadFrom(io.LimitReader(body, step.most-int64(read.Len())))
 		if text = read.Bytes(); err == nil && int64(len(text)) == step.most {
 			lists.release(taken) // otherwise wait would not block

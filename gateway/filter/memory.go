@@ -5,22 +5,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 )
-
-// Memory limits the memory in bytes that all exchanges of this gateway together use for bodies or lists.
-type Memory struct {
-	w    *semaphore.Weighted
-	size int64
-}
-
-// NewMemory returns a Memory with the given limit in bytes.
-func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes), bytes} }
 
 // memoryUse is the memory taken by one exchange.
 type memoryUse struct {
-	memory *Memory
-	bytes  atomic.Int64
+	pool  *overload.Pool
+	org   string
+	bytes atomic.Int64
 	// factor is the memory needed for a list as a multiple of its length.
 	factor int64
 	// waiting is locked while a goroutine waits for the first memory of the exchange.
@@ -32,26 +24,26 @@ func (h *memoryUse) grow(bytes int64) bool {
 	if h == nil {
 		return true
 	}
-	if !h.memory.w.TryAcquire(bytes) {
+	if !h.pool.TryAcquire(h.org, bytes) {
 		return false
 	}
 	h.bytes.Add(bytes)
 	return true
 }
 
-// wait takes more memory, at most the whole limit, and returns the number of bytes taken. If the exchange has no memory yet, wait blocks
-// until the memory is available. Otherwise it does not block, because exchanges that hold memory while they wait could deadlock; it then
-// returns 0 if the memory is not available.
+// wait takes more memory, at most what one organisation can hold, and returns the number of bytes taken. If the exchange has no memory yet,
+// wait blocks until the memory is available. Otherwise it does not block, because exchanges that hold memory while they wait could
+// deadlock; it then returns 0 if the memory is not available.
 func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err error) {
 	h.waiting.Lock()
 	defer h.waiting.Unlock()
-	if bytes = min(bytes, h.memory.size); h.bytes.Load() > 0 {
+	if bytes = min(bytes, h.pool.Most()); h.bytes.Load() > 0 {
 		if !h.grow(bytes) {
 			bytes = 0
 		}
 		return bytes, nil
 	}
-	if err := h.memory.w.Acquire(ctx, bytes); err != nil {
+	if err := h.pool.Acquire(ctx, h.org, bytes); err != nil {
 		return 0, err
 	}
 	h.bytes.Add(bytes)
@@ -64,7 +56,7 @@ func (h *memoryUse) release(bytes int64) {
 		has := h.bytes.Load()
 		less := max(0, min(bytes, has))
 		if h.bytes.CompareAndSwap(has, has-less) {
-			h.memory.w.Release(less)
+			h.pool.Release(h.org, less)
 			return
 		}
 	}
@@ -74,4 +66,4 @@ func (h *memoryUse) release(bytes int64) {
 func (h *memoryUse) shrinkTo(bytes int64) { h.release(h.bytes.Load() - bytes) }
 
 // releaseAll releases all memory of the exchange. It may be called repeatedly and from any goroutine.
-func (h *memoryUse) releaseAll() { h.memory.w.Release(h.bytes.Swap(0)) }
+func (h *memoryUse) releaseAll() { h.pool.Release(h.org, h.bytes.Swap(0)) }

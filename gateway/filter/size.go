@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
@@ -29,7 +30,7 @@ func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSi
 type ReadBody struct {
 	// Memory limits the memory for bodies of the run interface, which may be 200 times larger than other bodies. Keyless limits the memory for
 	// other bodies of anonymous callers.
-	Memory, Keyless *Memory
+	Memory, Keyless *overload.Pool
 }
 
 // Name implements Filter.
@@ -84,9 +85,9 @@ func bodyTruncated() error {
 func (f ReadBody) memoryFor(ex *Exchange) *memoryUse {
 	switch {
 	case ex.Dialect.IsRun():
-		return &memoryUse{memory: f.Memory}
+		return &memoryUse{pool: f.Memory, org: orgOf(ex)}
 	case ex.Caller == nil:
-		return &memoryUse{memory: f.Keyless}
+		return &memoryUse{pool: f.Keyless}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -34,7 +34,7 @@ type Calls struct {
 	store       *usage.Store
 	translators translate.Deps
 	api         *schema.API
-	lists       *filter.Memory
+	lists       *overload.Pool
 	moves       map[string][]string // v2 operations by the v1 operation that they replace
 }
 
@@ -48,7 +48,7 @@ type Deps struct {
 	// API describes v2.
 	API *schema.API
 	// Lists limits the memory of the lists that are being translated or sent. Requests beyond the limit wait.
-	Lists *filter.Memory
+	Lists *overload.Pool
 	// Sleep and LedgerTypes are passed on to [translate.Deps].
 	Sleep       func(ctx context.Context, d time.Duration) error
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)

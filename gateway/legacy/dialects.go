@@ -52,7 +52,7 @@ type translator struct {
 	// api describes v2.
 	api *schema.API
 	// lists limits the memory of lists translated at the same time.
-	lists *filter.Memory
+	lists *overload.Pool
 	// usage counts the calls; nil counts nothing.
 	usage *usage.Recorder
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/translate"
@@ -248,7 +249,7 @@ func (d *recorder) Serve(_ context.Context, _ string, in *translate.Incoming, _ 
 func TestTheDialectKnowsTheCaller(t *testing.T) {
 	d := new(recorder)
 	ex := exchange("/v1/pods", nil, nil)
-	ex.Ports.Translators[route.V1] = &translator{dialect: d, lists: filter.NewMemory(1 << 20)}
+	ex.Ports.Translators[route.V1] = &translator{dialect: d, lists: overload.NewPool(1<<20, 1)}
 	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
 	if err := (Translate{}).Request(t.Context(), ex); err != nil {
 		t.Fatal(err)

@@ -19,4 +19,6 @@
 //		slot, err = gate.Acquire(ctx, org, overload.Read)
 //	}
 //	defer slot.Release()
+//
+// A [Pool] limits other resources of the gateway, such as memory.
 package overload
