@@ -3,6 +3,9 @@ package filter
 import (
 	"context"
 	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // FairShare prevents one team of an organisation from using up the platform's rate limit for the whole account. It is the last stage, so
@@ -13,9 +16,11 @@ type FairShare struct{}
 func (FairShare) Name() string { return "fair share" }
 
 // Request returns 429 if the caller's team has used up its share of the platform's rate limit. Requests to the run interface are exempt,
-// because the platform limits them separately for each endpoint.
+// because the platform limits them separately for each endpoint. Requests that reduce costs are exempt too: only the
+// platform may refuse them.
 func (FairShare) Request(_ context.Context, ex *Exchange) error {
-	if ex.Dialect.IsRun() {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if ex.Dialect.IsRun() || PriorityOf(row.EffectiveVerb(ex.Body.Doc)) == overload.ReducesCost {
 		return nil
 	}
 	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, ex.Tenant.Weights[ex.Caller.Team])
