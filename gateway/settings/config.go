@@ -123,7 +123,7 @@ type Platform struct {
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"permit http URLs of non-loopback hosts, for trusted networks only. Platform keys are then sent unencrypted"`
 
-	Connections int `yaml:"connections" doc:"maximum open connections to each platform URL and each load-balanced endpoint. Further calls wait; 0 means no limit. Set a limit if your network's NAT has few ports" unit:"connections" zero:"no bound" reload:"live"`
+	Connections int `yaml:"connections" doc:"maximum open connections to each platform URL and each load-balanced endpoint, shared by all organisations. Further calls wait, so slow calls of one organisation can delay the others; 0 means no limit. Set a limit if your network's NAT has few ports" unit:"connections" zero:"no bound" reload:"live"`
 
 	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"http, https or socks5 URL of a proxy to the platform; a secret if it contains a user name and password. Default HTTPS_PROXY, HTTP_PROXY and NO_PROXY" reload:"live"`
 }

@@ -77,7 +77,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8580},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 3975},
 		{"old dialects", []string{"translate/..."}, 11936},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6538},
 		{"command line", []string{"cmd/tollgate"}, 6977},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2220},
 		{"emulator of the platform", []string{"test/platform/..."}, 9175},
