@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/x509"
 	"encoding/pem"
@@ -19,7 +20,7 @@ import (
 type Authority struct {
 	ID  string            `yaml:"id,required" doc:"short name of the authority. Logs, quotas and the ledger show its callers as id:HASH, a hash of the subject"`
 	CA  strictyaml.Secret `yaml:"ca,required" doc:"root or intermediate certificates in PEM"`
-	CRL strictyaml.Secret `yaml:"crl" doc:"revocation lists in PEM, one for each signing authority. Certificates are rejected if the list of their authority is missing or expired"`
+	CRL strictyaml.Secret `yaml:"crl" doc:"revocation lists in PEM, one for each signing authority. Certificates are rejected if the list of their authority is missing or expired. The certificates in ca are accepted without a list of their issuer, unless a list revokes them or an authority above them"`
 
 	MaxLife time.Duration `yaml:"max_life" doc:"maximum time from notBefore to notAfter of a certificate; required if crl is not set"`
 	Subject NameKind      `yaml:"subject" doc:"type of the subject alternative name that identifies the caller; default uri. A certificate must have exactly one name of this type"`
@@ -67,6 +68,8 @@ func (a *Authority) subject() NameKind { return cmp.Or(a.Subject, nameURI) }
 type Parsed struct {
 	signers []*x509.Certificate
 	lists   []*revocations
+	// revoked holds the signers that a list revokes, and all signers below them.
+	revoked []*x509.Certificate
 }
 
 // revocations is a certificate revocation list.
@@ -107,15 +110,19 @@ func (a *Authority) Parse() error {
 			p.lists = append(p.lists, l)
 		}
 	}
+	p.findRevoked()
 	a.Parsed = p
 	return nil
 }
 
-// expiry returns the time when the first of the issuers has no current revocation list any more, or the zero time without lists.
+// expiry returns the time when the first of the issuers has no current revocation list any more, or the zero time without lists. It
+// ignores the lists of authorities that signed other configured authorities.
 func (p *Parsed) expiry() (first time.Time) {
 	newest := make(map[string]time.Time, len(p.lists))
 	for _, l := range p.lists {
-		newest[string(l.RawIssuer)] = later(newest[string(l.RawIssuer)], l.NextUpdate)
+		if !slices.ContainsFunc(p.signers, func(s *x509.Certificate) bool { return p.isAbove(s) && l.CheckSignatureFrom(s) == nil }) {
+			newest[string(l.RawIssuer)] = later(newest[string(l.RawIssuer)], l.NextUpdate)
+		}
 	}
 	for _, end := range newest {
 		first = earlier(first, end)
@@ -123,16 +130,23 @@ func (p *Parsed) expiry() (first time.Time) {
 	return first
 }
 
-// Warnings reports expired and missing revocation lists, joined.
+// isAbove reports whether s signed another configured authority. Callers of that authority are accepted without a list of s, and s is
+// assumed to have no other callers. Renewed certificates of s, which have the same subject, do not count.
+func (p *Parsed) isAbove(s *x509.Certificate) bool {
+	return slices.ContainsFunc(p.signers, func(c *x509.Certificate) bool {
+		return !bytes.Equal(c.RawSubject, s.RawSubject) && bytes.Equal(c.RawIssuer, s.RawSubject) && c.CheckSignatureFrom(s) == nil
+	})
+}
+
+// Warnings reports expired and missing revocation lists, joined. It ignores those of authorities that signed other configured
+// authorities.
 func (p *Parsed) Warnings(now time.Time) error {
 	var errs fault.Found
 	end := p.expiry()
 	errs.If(!end.IsZero() && !now.Before(end), "crl", "a revocation list expired at %s, so certificates of its issuer are refused", end.UTC().Format(time.RFC3339))
 	for _, s := range p.signers {
 		listed := slices.ContainsFunc(p.lists, func(l *revocations) bool { return l.CheckSignatureFrom(s) == nil })
-		// The certificates of an authority that only signs other configured authorities need no list.
-		above := slices.ContainsFunc(p.signers, func(c *x509.Certificate) bool { return !c.Equal(s) && c.CheckSignatureFrom(s) == nil })
-		errs.If(!end.IsZero() && !listed && !above, "crl", "contains no revocation list of %q, so certificates that it signed are refused", s.Subject)
+		errs.If(len(p.lists) > 0 && !listed && !p.isAbove(s), "crl", "contains no revocation list of %q, so certificates that it signed are refused", s.Subject)
 	}
 	return errors.Join(errs...)
 }

@@ -193,12 +193,10 @@ func (a authority) period(path []*x509.Certificate, now time.Time) (from, until 
 		if a.CRL.IsZero() {
 			continue
 		}
-		if i+1 == len(path) { // may be an intermediate certificate that another configured certificate signed
-			for _, issuer := range a.Parsed.signers {
-				if _, err := a.Parsed.current(c, issuer, now); errors.Is(err, errRevoked) && bytes.Equal(c.RawIssuer, issuer.RawSubject) {
-					return from, until, err
-				}
-			}
+		if a.Parsed.isRevoked(c) {
+			return from, until, errRevoked
+		}
+		if i+1 == len(path) { // a configured certificate, which needs no list
 			continue
 		}
 		next, err := a.Parsed.current(c, path[i+1], now)
@@ -211,6 +209,31 @@ func (a authority) period(path []*x509.Certificate, now time.Time) (from, until 
 }
 
 var errRevoked = errors.New("the certificate or one of its issuers was revoked")
+
+// isRevoked reports whether c is a configured certificate that the lists revoke, or is below one.
+func (p *Parsed) isRevoked(c *x509.Certificate) bool { return slices.ContainsFunc(p.revoked, c.Equal) }
+
+// findRevoked sets p.revoked. Expired lists count, because a revocation is final. If several certificates of an issuer
+// are configured, the revocation of one of them is enough.
+func (p *Parsed) findRevoked() {
+	for before := -1; before < len(p.revoked); { // each round goes down one level
+		before = len(p.revoked)
+		for _, c := range p.signers {
+			if !p.isRevoked(c) && slices.ContainsFunc(p.signers, func(s *x509.Certificate) bool { return p.revokes(s, c) }) {
+				p.revoked = append(p.revoked, c)
+			}
+		}
+	}
+}
+
+// revokes reports whether a list of the issuer contains c, or whether the issuer signed c and is revoked itself.
+func (p *Parsed) revokes(issuer, c *x509.Certificate) bool {
+	if !bytes.Equal(c.RawIssuer, issuer.RawSubject) {
+		return false
+	}
+	_, err := p.current(c, issuer, time.Time{})
+	return errors.Is(err, errRevoked) || p.isRevoked(issuer) && c.CheckSignatureFrom(issuer) == nil
+}
 
 // current returns the time until which the revocation lists show that a certificate is not revoked.
 func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time.Time, err error) {

@@ -132,27 +132,70 @@ func (a *authority) under(t *testing.T, name string) *authority {
 	return i
 }
 
-// If the root and the intermediate authority are configured, the certificates of a revoked intermediate authority are refused.
+// renewed returns a with another certificate of the same name and key, with serial number 3. Each of the two has signed the other.
+func (a *authority) renewed(t *testing.T) *authority {
+	t.Helper()
+	template := *a.cert
+	template.SerialNumber = big.NewInt(3)
+	return &authority{a.sign(t, &template), a.key}
+}
+
+// The certificates of an authority are refused if a configured authority at any level above it revoked the authority or its issuer.
 func TestARevokedIntermediateAuthority(t *testing.T) {
 	root := newAuthority(t, "root")
-	mesh := root.under(t, "mesh")
-	chain, current := []*x509.Certificate{mesh.client(t, nil), mesh.cert}, now.Add(time.Hour)
-	for lists, want := range map[string]bool{
-		mesh.list(t, current):                            true, // the list of the root is optional
-		mesh.list(t, current) + root.list(t, current):    true,
-		mesh.list(t, current) + root.list(t, current, 7): false,
-		mesh.list(t, current) + root.list(t, now, 7):     false, // a revocation is final
+	sub := root.under(t, "sub")
+	mesh := sub.under(t, "mesh")
+	renewed := root.renewed(t)
+	chain, current := []*x509.Certificate{mesh.client(t, nil), mesh.cert, sub.cert}, now.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		lists string
+		want  bool
+	}{
+		"no list above":               {"", true}, // the lists of root and sub are optional
+		"of the root":                 {root.list(t, current), true},
+		"of both":                     {root.list(t, current) + sub.list(t, current), true},
+		"expired":                     {root.list(t, now) + sub.list(t, now), true},
+		"of another serial number":    {root.list(t, current, 8) + sub.list(t, current, 8), true},
+		"mesh revoked":                {sub.list(t, current, 7), false},
+		"mesh revoked, expired":       {sub.list(t, now, 7), false}, // a revocation is final
+		"sub revoked":                 {root.list(t, current, 7), false},
+		"sub revoked, expired":        {root.list(t, now, 7), false},
+		"sub revoked, with all lists": {root.list(t, current, 7) + sub.list(t, current), false},
 	} {
-		d, _ := callersOfBundle(t, lists, root, mesh)
-		for _, sent := range [][]*x509.Certificate{chain, chain[:1]} {
-			if c, err := d.Find(t.Context(), identity.Credentials{Chain: sent}, now); (err == nil) != want {
-				t.Errorf("with %d certificates: got %v, %v; want accepted %t", len(sent), c, err, want)
+		for _, bundle := range [][]*authority{{root, sub, mesh}, {mesh, sub, root}, {renewed, mesh, sub, root}} {
+			d, _ := callersOfBundle(t, mesh.list(t, current)+tc.lists, bundle...)
+			for n := range chain {
+				if c, err := d.Find(t.Context(), identity.Credentials{Chain: chain[:n+1]}, now); (err == nil) != tc.want {
+					t.Errorf("%s: with %d authorities and %d certificates: got %v, %v; want accepted %t", name, len(bundle), n+1, c, err, tc.want)
+				}
 			}
 		}
 	}
 }
 
-// Warnings and the expiry of the lists concern the newest list of each issuer.
+// An expired list of the root affects only the certificates of the root that are not configured.
+func TestAnExpiredListOfTheRoot(t *testing.T) {
+	root := newAuthority(t, "root")
+	mesh, other := root.under(t, "mesh"), root.under(t, "other")
+	current := now.Add(time.Hour)
+	d, _ := callersOfBundle(t, mesh.list(t, current)+other.list(t, current)+root.list(t, now), root, mesh)
+	for name, tc := range map[string]struct {
+		chain []*x509.Certificate
+		want  bool
+	}{
+		"of mesh":                        {[]*x509.Certificate{mesh.client(t, nil)}, true},
+		"of mesh, with its issuer":       {[]*x509.Certificate{mesh.client(t, nil), mesh.cert}, true},
+		"of the root":                    {[]*x509.Certificate{root.client(t, nil)}, false},
+		"of an authority not configured": {[]*x509.Certificate{other.client(t, nil), other.cert}, false},
+	} {
+		c, err := d.Find(t.Context(), identity.Credentials{Chain: tc.chain}, now)
+		if (err == nil) != tc.want || err != nil && !strings.Contains(err.Error(), "no current revocation list") {
+			t.Errorf("%s: got %v, %v; want accepted %t", name, c, err, tc.want)
+		}
+	}
+}
+
+// Warnings and the expiry of the lists concern the newest list of each issuer, except issuers of other configured authorities.
 func TestWarningsOfRevocationLists(t *testing.T) {
 	root := newAuthority(t, "root")
 	mesh := root.under(t, "mesh")
@@ -165,8 +208,9 @@ func TestWarningsOfRevocationLists(t *testing.T) {
 		"current":               {mesh.list(t, later), "", later},
 		"expired":               {mesh.list(t, now), "crl: a revocation list expired at " + now.UTC().Format(time.RFC3339), now},
 		"expired and current":   {mesh.list(t, now) + mesh.list(t, later), "", later},
-		"expired, of the root":  {mesh.list(t, later) + root.list(t, now), "crl: a revocation list expired", now},
-		"missing":               {root.list(t, later), `crl: contains no revocation list of "CN=mesh"`, later},
+		"expired, of the root":  {mesh.list(t, later) + root.list(t, now), "", later},
+		"expired, of both":      {mesh.list(t, now) + root.list(t, now.Add(-time.Minute)), "crl: a revocation list expired at " + now.UTC().Format(time.RFC3339), now},
+		"missing":               {root.list(t, later), `crl: contains no revocation list of "CN=mesh"`, time.Time{}},
 		"of a different signer": {newAuthority(t, "mesh").list(t, later), `crl: contains no revocation list of "CN=mesh"`, later},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,6 +223,18 @@ func TestWarningsOfRevocationLists(t *testing.T) {
 				t.Errorf("warnings: %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A renewed certificate of an authority does not make the list of the authority optional.
+func TestAnExpiredListOfARenewedAuthority(t *testing.T) {
+	mesh := newAuthority(t, "mesh")
+	d, parsed := callersOfBundle(t, mesh.list(t, now), mesh, mesh.renewed(t))
+	if end := d.Revocations()["mesh"]; !end.Equal(now) {
+		t.Errorf("the lists end at %s, want %s", end, now)
+	}
+	if parsed.Warnings(now) == nil {
+		t.Error("there is no warning about the expired list")
 	}
 }
 

@@ -62,7 +62,7 @@ func Budgets() []Budget {
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6189},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4431},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2906},
-		{"callers", []string{"gateway/identity"}, 1874},
+		{"callers", []string{"gateway/identity"}, 1900},
 		{"Envoy", []string{"gateway/extproc/..."}, 550},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
