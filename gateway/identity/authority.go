@@ -138,8 +138,8 @@ func (p *Parsed) isAbove(s *x509.Certificate) bool {
 	})
 }
 
-// Warnings reports expired and missing revocation lists, joined. It ignores those of authorities that signed other configured
-// authorities.
+// Warnings returns one joined error for all expired and missing revocation lists. Authorities that signed other configured authorities need
+// no list.
 func (p *Parsed) Warnings(now time.Time) error {
 	var errs fault.Found
 	end := p.expiry()

@@ -84,8 +84,8 @@ func certificateEnds(c *settings.Config) map[string]time.Time {
 	return ends
 }
 
-// Measure registers metrics for the expiry of the certificates of listeners, including those of Envoys, and of certificate revocation
-// lists. The function revocations returns the expiry time of each list, by certificate authority.
+// Measure registers two metrics: when the certificates of listeners expire, including listeners of Envoys, and when certificate revocation
+// lists expire. The function revocations returns the expiry time of each list, by certificate authority.
 func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the first certificate of a listener expires. Negative if the certificate has expired.")))

@@ -99,8 +99,8 @@ func (g *Gate) nextTurn() (best *org, priority Priority, ok bool) {
 	return best, priority, ok
 }
 
-// firstPriority returns the highest priority of the organisation's queued requests that may be admitted. ok is false if there is none.
-// g.mu must be held.
+// firstPriority returns the highest priority of the organisation's queued requests that may be admitted. If no request may be admitted, ok
+// is false. g.mu must be held.
 func (g *Gate) firstPriority(o *org) (p Priority, ok bool) {
 	for _, p := range Priorities() {
 		if o.queues[p].Len() > 0 && g.hasRoom(o, p) {

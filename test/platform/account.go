@@ -15,7 +15,7 @@ import (
 // restart have exported fields, here and in every resource.
 type account struct {
 	ID         string
-	fullKey    string // with full access, for the calls of seeds; empty is none
+	fullKey    string // a key with full access, for the calls of seeds; may be empty
 	exempt     bool
 	clouds     []string
 	deniedGPUs []string

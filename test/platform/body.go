@@ -247,7 +247,7 @@ func (m value) distinct(list reflect.Value) {
 	}
 }
 
-// object reads an object, whose members are those of the struct.
+// object reads an object into a struct.
 func (m value) object(to reflect.Value) bool {
 	members, ok := expect[map[string]any](m, "object")
 	if !ok {

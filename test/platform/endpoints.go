@@ -53,7 +53,7 @@ type endpointGPU struct {
 	MinCUDA         string // empty is none
 }
 
-// scaling is one of two ways to scale, told apart by type.
+// scaling is one of two ways to scale; its type says which.
 type scaling struct {
 	Type         string  `body:"type" need:"yes" enum:"QUEUE_DELAY REQUEST_COUNT"`
 	QueueDelay   float64 `body:"queueDelay" min:"0.5"`

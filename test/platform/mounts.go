@@ -26,7 +26,7 @@ type mountsPatch struct {
 	Networks   []*networkMount  `body:"network" most:"1"`
 }
 
-// network is the one network mount; nil is none.
+// network is the only network mount, or nil.
 func (p mountsPatch) network() *networkMount {
 	if len(p.Networks) == 0 {
 		return nil

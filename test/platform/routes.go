@@ -43,7 +43,7 @@ const repeated = "..."
 type surface struct {
 	routes   *routeTable
 	limit    func(*route) int64                        // body size; the route is nil when none matched
-	problem  func(*problem) (body object, kind string) // how a refusal is told
+	problem  func(*problem) (body object, kind string) // formats a refusal
 	counts   bool                                      // counts against the account's windows
 	bareKeys bool                                      // takes a key without its scheme
 	freeForm bool                                      // bodies need not be JSON

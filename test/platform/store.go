@@ -28,7 +28,7 @@ type change struct {
 // kept is a table the store can write down.
 type kept interface {
 	track(keep func(id string))
-	record(id string) any // nil if there is none
+	record(id string) any // nil if it does not exist
 	load(*bbolt.Bucket) error
 	empty()
 }

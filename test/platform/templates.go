@@ -110,8 +110,7 @@ func (s *Server) publicTemplatesLocked(source string) []*template {
 	return list
 }
 
-// showTemplate is the record; that of another account's template omits the registry
-// credential.
+// showTemplate returns the record of a template, without the registry credential if the template belongs to another account.
 func (x *exchange) showTemplate(t *template) object {
 	shown := t.Container
 	if !x.acct.templates.has(t.ID) {
